@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nouns that every stage shares. ARCHITECTURE.md has the glossary.
+#pragma once
+
+#include <belay/stats.hpp>
+#include <belay/types.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace belay {
+
+using Rank = std::uint32_t;
+using Run = std::uint64_t;
+
+/// 128 bits that name a block's content. Equality of blocks is equal fingerprint and length.
+struct Fingerprint {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  bool operator==(const Fingerprint&) const = default;
+};
+static_assert(sizeof(Fingerprint) == 16);
+
+/// 128 random bits that name a store, made when it is created.
+struct StoreId {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  bool operator==(const StoreId&) const = default;
+};
+
+std::string to_hex(std::uint64_t low, std::uint64_t high);
+inline std::string to_hex(const Fingerprint& f) { return to_hex(f.low, f.high); }
+inline std::string to_hex(const StoreId& id) { return to_hex(id.low, id.high); }
+
+/// A version as files name it. Newest = highest run, then highest number.
+struct VersionKey {
+  Run run = 0;
+  Version version = 0;
+  auto operator<=>(const VersionKey&) const = default;
+};
+
+/// The blocks that one version added for one rank.
+struct SegmentId {
+  VersionKey key;
+  Rank rank = 0;
+  auto operator<=>(const SegmentId&) const = default;
+};
+
+/// How blocks are named. The values are part of the file format.
+enum class HashKind : std::uint8_t { xxh3 = 0, md5 = 1, sha1 = 2, sha256 = 3 };
+
+/// What every file of a store says about its origin.
+struct Origin {
+  StoreId store;
+  std::uint64_t seed = 0;  ///< of fingerprints
+  VersionKey key;
+  Rank rank = 0;
+  Rank ranks = 1;
+  bool operator==(const Origin&) const = default;
+};
+
+/// A claim on a store: one for each opening, on every node.
+struct RunRecord {
+  StoreId store;
+  std::uint64_t seed = 0;
+  Run run = 0;
+  Rank ranks = 1;
+  std::string application;
+  std::string host;
+  std::uint64_t pid = 0;
+  std::int64_t time_ns = 0;
+  bool operator==(const RunRecord&) const = default;
+};
+
+/// A segment that a manifest counts on, with the size that its file must have.
+struct SegmentRef {
+  SegmentId id;
+  std::uint64_t file_bytes = 0;
+  bool operator==(const SegmentRef&) const = default;
+};
+
+/// A region as a manifest records it; its blocks are [first_block, first_block + blocks).
+struct RegionRecord {
+  std::string name;
+  ElementType type;
+  Shape shape;
+  std::uint64_t bytes = 0;
+  std::uint64_t first_block = 0;
+};
+
+/// One rank's part of one version: its regions, and for each block the fingerprint and the segment
+/// that holds it. Flat arrays over all blocks: 17 bytes a block.
+struct Manifest {
+  Origin origin;
+  VersionKey parent;  ///< {0, 0}: none
+  std::string application;
+  HashKind hash = HashKind::xxh3;
+  std::uint32_t block_bytes = 0;
+  std::int64_t time_ns = 0;
+  Ledger ledger;
+  std::vector<SegmentRef> segments;
+  std::vector<RegionRecord> regions;
+  std::vector<Fingerprint> fingerprints;
+  std::vector<std::uint8_t> holders;  ///< index into segments
+
+  std::uint64_t blocks_of(const RegionRecord& region) const {
+    return (region.bytes + block_bytes - 1) / block_bytes;
+  }
+  /// Length of block `index` of a region: all are block_bytes, the last may be short.
+  std::uint32_t length_of(const RegionRecord& region, std::uint64_t index) const {
+    const std::uint64_t left = region.bytes - index * block_bytes;
+    return left < block_bytes ? static_cast<std::uint32_t>(left) : block_bytes;
+  }
+};
+
+inline constexpr std::size_t kMaxSegments = 250;      ///< holders are one byte
+inline constexpr std::uint32_t kMinBlockBytes = 512;
+inline constexpr std::uint32_t kMaxBlockBytes = 4u << 20;
+inline constexpr std::size_t kMaxNameBytes = 255;
+
+}  // namespace belay

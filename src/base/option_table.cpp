@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/option_table.hpp"
+
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "base/units.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <variant>
+#include <vector>
+
+namespace belay {
+namespace {
+
+/// One word that an option may have.
+template <class T>
+struct Choice {
+  std::string_view word;
+  T value = {};
+  bool built = true;  ///< false: `word` and `word:...` belong to a stage that is not there yet
+};
+
+constexpr std::array kHashes = {
+    Choice<HashKind>{"xxh3", HashKind::xxh3},
+    Choice<HashKind>{"md5", HashKind::md5},
+    Choice<HashKind>{"sha1", HashKind::sha1},
+    Choice<HashKind>{"sha256", HashKind::sha256},
+};
+constexpr std::array kBackgrounds = {
+    Choice<Background>{"thread", Background::thread},
+    Choice<Background>{"inline", Background::inline_},
+    Choice<Background>{.word = "head", .built = false},
+};
+constexpr std::array kLates = {
+    Choice<Late>{"wait", Late::wait},
+    Choice<Late>{"skip", Late::skip},
+};
+constexpr std::array kDedups = {
+    Choice<Dedup>{"none", Dedup::none},
+    Choice<Dedup>{"local", Dedup::local},
+    Choice<Dedup>{.word = "collective", .built = false},
+    Choice<Dedup>{.word = "collective-unshuffled", .built = false},
+};
+constexpr std::array kLogLevels = {
+    Choice<LogLevel>{"error", LogLevel::error},
+    Choice<LogLevel>{"warn", LogLevel::warn},
+    Choice<LogLevel>{"info", LogLevel::info},
+    Choice<LogLevel>{"debug", LogLevel::debug},
+};
+
+// Options that can have only their default so far: there is nothing to keep in Settings.
+using Checked = Choice<std::monostate>;
+constexpr std::array kTracks = {
+    Checked{"auto"},
+    Checked{"none"},
+    Checked{.word = "uffd", .built = false},
+    Checked{.word = "mprotect", .built = false},
+};
+constexpr std::array kRedundancies = {
+    Checked{"none"},
+    Checked{.word = "replicas", .built = false},
+    Checked{.word = "erasure", .built = false},
+};
+constexpr std::array kLevels = {
+    Checked{"local:1"},
+    Checked{.word = "local", .built = false},
+    Checked{.word = "replicas", .built = false},
+    Checked{.word = "erasure", .built = false},
+    Checked{.word = "global", .built = false},
+};
+template <class T>
+bool names(const Choice<T>& choice, std::string_view text) {
+  const auto word = choice.word;
+  if (same_word(text, word)) return true;
+  return !choice.built && text.size() > word.size() && text[word.size()] == ':' &&
+         same_word(text.substr(0, word.size()), word);
+}
+
+template <class T, std::size_t N>
+Result<T> choose(std::string_view text, const std::array<Choice<T>, N>& choices) {
+  const auto chosen = std::find_if(choices.begin(), choices.end(),
+                                   [&](const Choice<T>& choice) { return names(choice, text); });
+  if (chosen != choices.end() && chosen->built) return chosen->value;
+  std::vector<std::string_view> built;
+  for (const auto& choice : choices)
+    if (choice.built) built.push_back(choice.word);
+  if (chosen != choices.end())
+    return fail(Code::unsupported, "this version of Belay has no such stage yet; use {}",
+                either_of(built));
+  return fail(Code::invalid_argument, "must be {}", either_of(built));
+}
+
+template <auto Member, const auto& Choices>
+Result<void> parse_choice(std::string_view text, Settings& settings) {
+  BELAY_ASSIGN(settings.*Member, choose(text, Choices));
+  return {};
+}
+
+template <const auto& Choices>
+Result<void> check_choice(std::string_view text, Settings&) {
+  BELAY_TRY(choose(text, Choices));
+  return {};
+}
+
+template <auto Member, const auto& Choices>
+std::string show_choice(const Settings& settings) {
+  const auto chosen = std::find_if(Choices.begin(), Choices.end(), [&](const auto& choice) {
+    return choice.built && choice.value == settings.*Member;
+  });
+  return std::string(chosen->word);
+}
+
+template <auto Member, std::uint64_t Low, std::uint64_t High>
+Result<void> parse_number(std::string_view text, Settings& settings) {
+  const auto number = parse_count(text);
+  if (!number || *number < Low || *number > High)
+    return fail(Code::invalid_argument, "must be a whole number from {} to {}", Low, High);
+  settings.*Member = *number;
+  return {};
+}
+
+template <auto Member>
+Result<void> parse_time(std::string_view text, Settings& settings) {
+  const auto time_ns = parse_time_ns(text);
+  if (!time_ns || *time_ns == 0)
+    return fail(Code::invalid_argument, "must be a time above zero, such as 30s, 5m or 24h");
+  settings.*Member = *time_ns;
+  return {};
+}
+
+template <auto Member>
+std::string show_number(const Settings& settings) {
+  return std::to_string(settings.*Member);
+}
+
+template <auto Member>
+std::string show_time(const Settings& settings) {
+  return format_time_ns(settings.*Member);
+}
+
+Result<void> parse_store(std::string_view text, Settings& settings) {
+  if (text.find('\0') != text.npos)
+    return fail(Code::invalid_argument, "must be the path of a directory, without NUL");
+  settings.store = text;
+  return {};
+}
+
+Result<void> parse_application(std::string_view text, Settings& settings) {
+  if (const auto flaw = name_flaw(text))
+    return fail(Code::invalid_argument, "must be {}, but {}", kNameRule, *flaw);
+  settings.application = text;
+  return {};
+}
+
+Result<void> parse_block(std::string_view text, Settings& settings) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes < kMinBlockBytes || *bytes > kMaxBlockBytes)
+    return fail(Code::invalid_argument, "must be a size between 512 B and 4 MiB, such as 16KiB");
+  if (*bytes % kMinBlockBytes != 0)
+    return fail(Code::invalid_argument, "must be a multiple of 512 B, such as 16KiB");
+  settings.block_bytes = static_cast<std::uint32_t>(*bytes);
+  return {};
+}
+
+Result<void> parse_staging(std::string_view text, Settings& settings) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes < 1u << 20)
+    return fail(Code::invalid_argument,
+                "must be a size of at least 1 MiB, such as 256MiB (unset, it is 25% of the "
+                "protected memory, 64 MiB at least)");
+  settings.staging_bytes = *bytes;
+  return {};
+}
+
+/// `50 calls` -> 50.
+std::optional<std::uint64_t> parse_calls(std::string_view text) {
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  auto word = text.substr(digits);
+  word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+  if (!same_word(word, "calls") && !same_word(word, "call")) return {};
+  return parse_count(text.substr(0, digits));
+}
+
+Result<void> parse_interval(std::string_view text, Settings& settings) {
+  const auto calls = parse_calls(text).value_or(0);
+  const auto time_ns = parse_time_ns(text).value_or(0);
+  if (same_word(text, "auto")) {
+    settings.interval = {};
+  } else if (calls > 0) {
+    settings.interval = {.kind = Interval::Kind::calls, .calls = calls};
+  } else if (time_ns > 0) {
+    settings.interval = {.kind = Interval::Kind::time, .time_ns = time_ns};
+  } else {
+    return fail(Code::invalid_argument,
+                "must be auto, a time above zero such as 10m, or a number of calls such as "
+                "\"50 calls\"");
+  }
+  return {};
+}
+
+std::string show_interval(const Settings& settings) {
+  const Interval& interval = settings.interval;
+  if (interval.kind == Interval::Kind::time) return format_time_ns(interval.time_ns);
+  if (interval.kind == Interval::Kind::calls) return fmt::format("{} calls", interval.calls);
+  return "auto";
+}
+
+Result<void> parse_node(std::string_view text, Settings& settings) {
+  // A node's directory is called node-<node>, and that must fit into a file name as well.
+  constexpr std::size_t kMaxNodeBytes = kMaxNameBytes - 5;
+  if (name_flaw(text) || text.size() > kMaxNodeBytes || text.find('/') != text.npos ||
+      text == "." || text == "..")
+    return fail(Code::invalid_argument,
+                "must be 1 to {} bytes of UTF-8 without control characters and '/', and neither "
+                "\".\" nor \"..\"",
+                kMaxNodeBytes);
+  settings.node = text;
+  return {};
+}
+
+Result<void> check_local_codec(std::string_view text, Settings&) {
+  if (!same_word(text, "raw"))
+    return fail(Code::unsupported, "this version of Belay has no codec but raw yet");
+  return {};
+}
+
+std::string show_application(const Settings& settings) { return settings.application; }
+
+using O = Options;
+using S = Settings;
+constexpr std::uint64_t kMaxRanks = std::numeric_limits<Rank>::max();
+
+constexpr std::array kOptions = {
+    Option{"store", &O::store, parse_store},
+    Option{"application", &O::application, parse_application, show_application},
+    Option{"block", &O::block, parse_block, show_number<&S::block_bytes>},
+    Option{"hash", &O::hash, parse_choice<&S::hash, kHashes>, show_choice<&S::hash, kHashes>},
+    Option{"keep", &O::keep, parse_number<&S::keep, 1, 1000000>, show_number<&S::keep>},
+    Option{"interval", &O::interval, parse_interval, show_interval},
+    Option{"mtbf", &O::mtbf, parse_time<&S::mtbf_ns>, show_time<&S::mtbf_ns>},
+    Option{"background", &O::background, parse_choice<&S::background, kBackgrounds>,
+           show_choice<&S::background, kBackgrounds>},
+    Option{"late", &O::late, parse_choice<&S::late, kLates>, show_choice<&S::late, kLates>},
+    Option{"heads_per_node", &O::heads_per_node},
+    Option{"staging", &O::staging, parse_staging},
+    Option{"segments", &O::segments, parse_number<&S::segments, 2, kMaxSegments>,
+           show_number<&S::segments>},
+    Option{"timeout", &O::timeout, parse_time<&S::timeout_ns>, show_time<&S::timeout_ns>},
+    Option{"track", &O::track, check_choice<kTracks>},
+    Option{"redundancy", &O::redundancy, check_choice<kRedundancies>},
+    Option{"dedup", &O::dedup, parse_choice<&S::dedup, kDedups>, show_choice<&S::dedup, kDedups>},
+    Option{"dedup_table", &O::dedup_table},
+    Option{"levels", &O::levels, check_choice<kLevels>},
+    Option{"global", &O::global},
+    Option{"aggregate", &O::aggregate},
+    Option{"codec", &O::codec},
+    Option{"local_codec", &O::local_codec, check_local_codec},
+    Option{"bandwidth", &O::bandwidth},
+    Option{"node", &O::node, parse_node},
+    Option{"ranks_per_node", &O::ranks_per_node, parse_number<&S::ranks_per_node, 1, kMaxRanks>},
+    Option{"log", &O::log, parse_choice<&S::log, kLogLevels>},
+};
+
+}  // namespace
+
+std::span<const Option> option_table() { return kOptions; }
+
+}  // namespace belay

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options resolved: defaults, then the TOML file, then the environment, then code.
+#pragma once
+
+#include <belay/options.hpp>
+#include <belay/result.hpp>
+
+#include "base/nouns.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belay {
+
+enum class Background { thread, inline_ };
+enum class Late { wait, skip };
+enum class Dedup { none, local };
+
+struct Interval {
+  enum class Kind { automatic, time, calls } kind = Kind::automatic;
+  std::uint64_t time_ns = 0;
+  std::uint64_t calls = 0;
+};
+
+struct Settings {
+  std::string store = "./belay-store";
+  std::string application;
+  std::uint32_t block_bytes = 16 << 10;
+  HashKind hash = HashKind::xxh3;
+  std::uint64_t keep = 2;
+  Interval interval;
+  std::uint64_t mtbf_ns = 24ull * 3600 * 1000000000;
+  Background background = Background::thread;
+  Late late = Late::wait;
+  std::optional<std::uint64_t> staging_bytes;  ///< unset: 25% of protected memory, 64 MiB at least
+  std::size_t segments = 64;
+  std::uint64_t timeout_ns = 300ull * 1000000000;
+  Dedup dedup = Dedup::local;
+  std::optional<std::string> node;
+  std::optional<std::uint64_t> ranks_per_node;
+  LogLevel log = LogLevel::warn;
+};
+
+struct ResolvedOptions {
+  Settings settings;
+  std::vector<std::string> warnings;  ///< unknown names, with the nearest match
+};
+
+struct OptionSources {
+  Options code;
+  std::vector<std::pair<std::string, std::string>> environment;  ///< BELAY_* variables
+  std::string program;                                           ///< default of `application`
+  /// Reads the file that BELAY_CONFIG names.
+  std::function<Result<std::string>(const std::string& path)> read_file;
+};
+
+/// Errors name the option, where its value came from, the value, and what would be right.
+Result<ResolvedOptions> resolve_options(const OptionSources& sources);
+
+/// Every setting that must be the same on all ranks, as text: `name=value` lines.
+std::string shared_settings(const Settings& settings);
+
+/// Names of regions, applications and nodes: 1 to 255 bytes of UTF-8 without control characters.
+Result<void> check_name(std::string_view what, std::string_view name);
+
+/// 16384 -> "16.0 KiB".
+std::string format_bytes(std::uint64_t bytes);
+
+}  // namespace belay

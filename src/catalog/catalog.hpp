@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is safe, and where: the last existing version of this rank. Losing it costs space and time,
+// never data.
+#pragma once
+
+#include "base/nouns.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace belay::catalog {
+
+/// Only vote/ and restore change it, and only with versions that exist. One thread at a time.
+class Catalog {
+ public:
+  Catalog();
+
+  /// `manifest` is of a version that exists on all ranks. `live_bytes` of each of its segments.
+  void adopt(std::shared_ptr<const Manifest> manifest, std::vector<std::uint64_t> live_bytes);
+  /// Nothing is safe any more; the next version writes everything.
+  void forget();
+
+  /// The last existing version; with no regions at all if there is none.
+  const Manifest& manifest() const { return *manifest_; }
+  std::shared_ptr<const Manifest> shared_manifest() const { return manifest_; }
+  VersionKey key() const { return manifest_->origin.key; }
+  /// nullptr: that version had no such region.
+  const RegionRecord* region(std::string_view name) const;
+  const std::vector<std::uint64_t>& live_bytes() const { return live_bytes_; }
+  std::size_t memory_bytes() const;
+
+ private:
+  std::shared_ptr<const Manifest> manifest_;
+  std::unordered_map<std::string_view, const RegionRecord*> regions_;  ///< views of manifest_
+  std::vector<std::uint64_t> live_bytes_;
+};
+
+}  // namespace belay::catalog

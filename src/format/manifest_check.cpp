@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/settings.hpp"
+#include "base/try.hpp"
+#include "format/manifest_layout.hpp"
+#include "format/wire.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+namespace belay::format {
+namespace {
+
+Result<void> check_text(Code code, std::string_view what, std::string_view name) {
+  if (auto valid = check_name(what, name); !valid) return fail(code, "{}", valid.error().message());
+  return {};
+}
+
+Result<void> check_segments(Code code, const std::vector<SegmentRef>& segments) {
+  if (segments.size() > kMaxSegments)
+    return fail(code, "it counts on {} segments, of at most {}", segments.size(), kMaxSegments);
+  std::set<SegmentId> seen;
+  for (const SegmentRef& segment : segments)
+    if (!seen.insert(segment.id).second)
+      return fail(code, "segment {}-{}-{} is listed twice", segment.id.key.run,
+                  segment.id.key.version, segment.id.rank);
+  return {};
+}
+
+Result<void> check_region(Code code, const RegionRecord& region) {
+  BELAY_TRY(check_text(code, "region", region.name));
+  if (!region.type.name.empty()) BELAY_TRY(check_text(code, "type", region.type.name));
+  if (region.type.kind > ElementKind::serialized || region.type.bytes == 0)
+    return fail(code, "region {}: elements of kind {} and {} bytes do not exist", region.name,
+                static_cast<unsigned>(region.type.kind), region.type.bytes);
+  if (region.shape.dimensions() > kMaxDimensions)
+    return fail(code, "region {}: {} dimensions, of at most {}", region.name,
+                region.shape.dimensions(), kMaxDimensions);
+  return {};
+}
+
+/// Regions follow each other in the block arrays and cover them exactly.
+Result<void> check_regions(Code code, const Manifest& manifest) {
+  const std::uint64_t blocks = manifest.fingerprints.size();
+  std::uint64_t covered = 0;
+  std::unordered_set<std::string_view> names;
+  for (const RegionRecord& region : manifest.regions) {
+    BELAY_TRY(check_region(code, region));
+    if (!names.insert(region.name).second)
+      return fail(code, "region {} is listed twice", region.name);
+    // blocks_of() adds before it divides, which hostile sizes would overflow.
+    if (region.bytes / manifest.block_bytes > blocks ||
+        manifest.blocks_of(region) > blocks - covered || region.first_block != covered)
+      return fail(code, "region {}: its {} bytes are not those of the blocks from {} of {}",
+                  region.name, region.bytes, covered, blocks);
+    covered += manifest.blocks_of(region);
+  }
+  if (covered != blocks)
+    return fail(code, "regions have {} blocks, but {} are listed", covered, blocks);
+  return {};
+}
+
+Result<void> check_holders(Code code, const Manifest& manifest) {
+  // A loop without an exit is one that compilers turn into vector instructions.
+  unsigned char highest = 0;
+  for (const unsigned char holder : manifest.holders) highest = std::max(highest, holder);
+  if (!manifest.holders.empty() && highest >= manifest.segments.size())
+    return fail(code, "blocks are held by segment {} of {}", highest, manifest.segments.size());
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_manifest(Code code, const Manifest& manifest) {
+  BELAY_TRY(check_header(code, manifest.origin, manifest.hash, manifest.block_bytes));
+  BELAY_TRY(check_text(code, "application", manifest.application));
+  BELAY_TRY(check_segments(code, manifest.segments));
+  if (manifest.holders.size() != manifest.fingerprints.size())
+    return fail(code, "{} holders for {} blocks", manifest.holders.size(),
+                manifest.fingerprints.size());
+  BELAY_TRY(check_regions(code, manifest));
+  return check_holders(code, manifest);
+}
+
+}  // namespace belay::format

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/manifest.hpp"
+
+#include "format/checksum.hpp"
+#include "format/manifest_layout.hpp"
+#include "format/segment.hpp"
+#include "format/wire.hpp"
+
+namespace belay::format {
+namespace {
+
+/// What the header says about the parts that follow it.
+struct Counts {
+  std::uint64_t blocks = 0;
+  std::uint32_t regions = 0;
+  std::uint32_t segments = 0;
+  std::uint8_t application_bytes = 0;
+};
+
+/// Sizes and checksum: after this, bytes may be wrong only by intent.
+Result<void> check_envelope(std::span<const std::byte> file) {
+  WireReader header(file);
+  BELAY_TRY(check_start(header, kManifestMagic));
+  header.bytes(sizeof(std::uint32_t));  // block_bytes
+  if (header.field<std::uint64_t>() != file.size() || file.size() % kFileAlignment != 0)
+    return fail(Code::corruption, "{} bytes: the file was cut or extended", file.size());
+  WireReader footer(file.last(kManifestFooterBytes));
+  const bool magic_fits = footer.text(kMagicBytes) == kManifestFooterMagic;
+  if (!magic_fits || footer.field<std::uint64_t>() != file.size())
+    return fail(Code::corruption, "its footer is not that of a manifest of {} bytes", file.size());
+  Checksum128::Value stored;
+  stored.low = footer.field<std::uint64_t>();
+  stored.high = footer.field<std::uint64_t>();
+  if (stored != Checksum128::of(file.first(file.size() - kManifestChecksumBytes)))
+    return damaged("contents");
+  return {};
+}
+
+Result<Counts> get_manifest_header(WireReader& reader, Manifest& manifest) {
+  BELAY_TRY(check_start(reader, kManifestMagic));
+  manifest.block_bytes = reader.field<std::uint32_t>();
+  reader.bytes(sizeof(std::uint64_t));  // the file's size
+  manifest.origin = get_origin(reader);
+  manifest.parent.run = reader.field<Run>();
+  manifest.parent.version = reader.field<Version>();
+  manifest.time_ns = reader.field<std::int64_t>();
+  for (const auto field : kLedgerFields) manifest.ledger.*field = reader.field<std::uint64_t>();
+  Counts counts;
+  counts.blocks = reader.field<std::uint64_t>();
+  counts.regions = reader.field<std::uint32_t>();
+  counts.segments = reader.field<std::uint32_t>();
+  manifest.hash = static_cast<HashKind>(reader.field<std::uint8_t>());
+  counts.application_bytes = reader.field<std::uint8_t>();
+  if (!reader.zeros(kManifestReservedBytes))
+    return fail(Code::corruption, "reserved bytes of the header are not zero");
+  return counts;
+}
+
+Result<void> get_segments(WireReader& reader, std::size_t count, Manifest& manifest) {
+  if (count > kMaxSegments)
+    return fail(Code::corruption, "it counts on {} segments, of at most {}", count, kMaxSegments);
+  manifest.segments.resize(count);
+  for (SegmentRef& segment : manifest.segments) {
+    segment.id.key.run = reader.field<Run>();
+    segment.id.key.version = reader.field<Version>();
+    segment.file_bytes = reader.field<std::uint64_t>();
+    segment.id.rank = reader.field<Rank>();
+    if (!reader.zeros(4)) return fail(Code::corruption, "the list of segments is cut or damaged");
+  }
+  return {};
+}
+
+Result<RegionRecord> get_region(WireReader& reader) {
+  RegionRecord region;
+  region.bytes = reader.field<std::uint64_t>();
+  region.type.bytes = reader.field<std::uint32_t>();
+  region.type.kind = static_cast<ElementKind>(reader.field<std::uint8_t>());
+  const auto dimensions = reader.field<std::uint8_t>();
+  const auto name_bytes = reader.field<std::uint8_t>();
+  const auto type_name_bytes = reader.field<std::uint8_t>();
+  std::vector<std::uint64_t> extents(dimensions);
+  for (std::uint64_t& extent : extents) extent = reader.field<std::uint64_t>();
+  region.shape = Shape(std::move(extents));
+  region.name = reader.text(name_bytes);
+  region.type.name = reader.text(type_name_bytes);
+  if (reader.failed()) return fail(Code::corruption, "the list of regions is cut");
+  return region;
+}
+
+Result<void> get_regions(WireReader& reader, std::size_t count, Manifest& manifest) {
+  if (count > reader.remaining() / kRegionFixedBytes)
+    return fail(Code::corruption, "{} regions do not fit into the file", count);
+  manifest.regions.reserve(count);
+  std::uint64_t first_block = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    BELAY_ASSIGN(RegionRecord region, get_region(reader));
+    region.first_block = first_block;
+    // A sum of hostile sizes may wrap; check_manifest refuses each such size by itself.
+    first_block += manifest.blocks_of(region);
+    manifest.regions.push_back(std::move(region));
+  }
+  return {};
+}
+
+Result<void> get_blocks(WireReader& reader, std::uint64_t count, Manifest& manifest) {
+  const std::size_t padding =
+      static_cast<std::size_t>(round_up(reader.offset(), kArrayAlignment)) - reader.offset();
+  if (!reader.zeros(padding)) return fail(Code::corruption, "padding before blocks is not zero");
+  if (count > reader.remaining() / (sizeof(Fingerprint) + 1))
+    return fail(Code::corruption, "{} blocks do not fit into the file", count);
+  const auto fingerprints = reader.bytes(count * sizeof(Fingerprint));
+  const auto holders = reader.bytes(count);
+  manifest.fingerprints.resize(count);
+  manifest.holders.resize(count);
+  if (count == 0) return {};
+  std::memcpy(manifest.fingerprints.data(), fingerprints.data(), fingerprints.size());
+  std::memcpy(manifest.holders.data(), holders.data(), holders.size());
+  return {};
+}
+
+Result<Manifest> decode(std::span<const std::byte> file) {
+  BELAY_TRY(check_envelope(file));
+  WireReader reader(file.first(file.size() - kManifestFooterBytes));
+  Manifest manifest;
+  BELAY_ASSIGN(const Counts counts, get_manifest_header(reader, manifest));
+  // The sizes of regions mean nothing before the block size is known to be one.
+  BELAY_TRY(check_header(Code::corruption, manifest.origin, manifest.hash, manifest.block_bytes));
+  manifest.application = reader.text(counts.application_bytes);
+  BELAY_TRY(get_segments(reader, counts.segments, manifest));
+  BELAY_TRY(get_regions(reader, counts.regions, manifest));
+  BELAY_TRY(get_blocks(reader, counts.blocks, manifest));
+  const std::size_t padding = reader.remaining();
+  if (padding >= kFileAlignment || !reader.zeros(padding))
+    return fail(Code::corruption, "padding after blocks is too long or not zero");
+  BELAY_TRY(check_manifest(Code::corruption, manifest));
+  return manifest;
+}
+
+}  // namespace
+
+Result<Manifest> decode_manifest(std::span<const std::byte> file) {
+  return within("manifest", decode(file));
+}
+
+}  // namespace belay::format

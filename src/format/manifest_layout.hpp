@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What writer and reader of manifests share: sizes, the ledger's order, and the rules.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "base/nouns.hpp"
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace belay::format {
+
+inline constexpr std::string_view kManifestMagic = "BELAYMAN";
+inline constexpr std::string_view kManifestFooterMagic = "NAMYALEB";
+inline constexpr std::size_t kManifestHeaderBytes = 256;
+inline constexpr std::size_t kManifestReservedBytes = 14;
+inline constexpr std::size_t kManifestFooterBytes = 32;
+inline constexpr std::size_t kManifestChecksumBytes = 16;
+inline constexpr std::size_t kSegmentRefBytes = 32;
+inline constexpr std::size_t kRegionFixedBytes = 16;
+inline constexpr std::size_t kArrayAlignment = 16;
+inline constexpr std::size_t kMaxDimensions = 255;
+
+/// The ledger's fields in the order of the file.
+inline constexpr std::array kLedgerFields = {
+    &Ledger::version,
+    &Ledger::protected_bytes,
+    &Ledger::untouched_bytes,
+    &Ledger::unchanged_bytes,
+    &Ledger::duplicate_here_bytes,
+    &Ledger::duplicate_elsewhere_bytes,
+    &Ledger::written_bytes,
+    &Ledger::carried_bytes,
+    &Ledger::encoded_bytes,
+    &Ledger::file_bytes,
+    &Ledger::settle_ns,
+    &Ledger::detect_ns,
+    &Ledger::stage_ns,
+    &Ledger::wait_ns,
+    &Ledger::blocking_ns,
+    &Ledger::durable_ns,
+};
+static_assert(sizeof(Ledger) == 8 * kLedgerFields.size(), "a field of the ledger is not written");
+
+/// Everything that decode_manifest promises; `code` says whose fault a breach is.
+Result<void> check_manifest(Code code, const Manifest& manifest);
+
+}  // namespace belay::format

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/names.hpp"
+
+#include <charconv>
+#include <concepts>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace belay::format {
+namespace {
+
+constexpr std::string_view kTemporary = ".tmp";
+
+bool take_prefix(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+template <std::unsigned_integral N>
+bool take_number(std::string_view& text, N& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+std::optional<NameKind> take_kind(std::string_view& text) {
+  if (take_prefix(text, "segment-")) return NameKind::segment;
+  if (take_prefix(text, "manifest-")) return NameKind::manifest;
+  if (take_prefix(text, "run-")) return NameKind::run;
+  return std::nullopt;
+}
+
+std::string make_name(const ParsedName& parts) {
+  std::string name = parts.kind == NameKind::run       ? run_name(parts.key.run)
+                     : parts.kind == NameKind::segment ? segment_name({parts.key, parts.rank})
+                                                       : manifest_name(parts.key, parts.rank);
+  return parts.temporary ? temporary_name(name) : name;
+}
+
+}  // namespace
+
+std::string segment_name(const SegmentId& id) {
+  return fmt::format("segment-{:06}-{:010}-{:06}", id.key.run, id.key.version, id.rank);
+}
+
+std::string manifest_name(VersionKey key, Rank rank) {
+  return fmt::format("manifest-{:06}-{:010}-{:06}", key.run, key.version, rank);
+}
+
+std::string run_name(Run run) { return fmt::format("run-{:06}", run); }
+
+std::string temporary_name(const std::string& name) { return name + std::string(kTemporary); }
+
+std::optional<ParsedName> parse_name(std::string_view name) {
+  std::string_view rest = name;
+  ParsedName parts;
+  const auto kind = take_kind(rest);
+  if (!kind || !take_number(rest, parts.key.run)) return std::nullopt;
+  parts.kind = *kind;
+  if (parts.kind != NameKind::run &&
+      !(take_prefix(rest, "-") && take_number(rest, parts.key.version) && take_prefix(rest, "-") &&
+        take_number(rest, parts.rank)))
+    return std::nullopt;
+  parts.temporary = take_prefix(rest, kTemporary);
+  // Making the name again rejects every other spelling of the same numbers, and whatever is left.
+  if (make_name(parts) != name) return std::nullopt;
+  return parts;
+}
+
+}  // namespace belay::format

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of files in a node's directory. Every name says run, version and rank.
+#pragma once
+
+#include "base/nouns.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace belay::format {
+
+std::string segment_name(const SegmentId& id);         ///< segment-000001-0000000012-000003
+std::string manifest_name(VersionKey key, Rank rank);  ///< manifest-000001-0000000012-000003
+std::string run_name(Run run);                         ///< run-000001
+std::string temporary_name(const std::string& name);   ///< name + ".tmp"
+inline constexpr std::string_view kSettledName = "settled";
+inline constexpr std::string_view kLockName = "lock";
+
+enum class NameKind { segment, manifest, run };
+
+struct ParsedName {
+  NameKind kind = NameKind::segment;
+  bool temporary = false;
+  VersionKey key;  ///< of a run: only key.run
+  Rank rank = 0;
+};
+
+/// Exactly the names that the functions above make; anything else is none of ours.
+std::optional<ParsedName> parse_name(std::string_view name);
+
+}  // namespace belay::format

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sink that keeps what it is given, for tests.
+#pragma once
+
+#include "base/bytes.hpp"
+
+#include <vector>
+
+namespace belay::format {
+
+class VectorSink final : public ByteSink {
+ public:
+  explicit VectorSink(std::span<const std::byte> start = {}) : bytes_(start.begin(), start.end()) {}
+
+  Result<void> append(std::span<const std::byte> bytes) override {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+  std::uint64_t offset() const override { return bytes_.size(); }
+  std::vector<std::byte>& bytes() { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace belay::format

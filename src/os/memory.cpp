@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace belay::os {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+#if defined(__x86_64__)
+constexpr std::size_t kLineBytes = 64;
+
+__attribute__((target("avx"))) void stream_lines(std::byte* to, const std::byte* from,
+                                                 std::size_t lines) {
+  for (; lines > 0; --lines, to += kLineBytes, from += kLineBytes) {
+    const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), first);
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + 32), second);
+  }
+  _mm_sfence();
+}
+
+bool can_stream() {
+  static const bool can = __builtin_cpu_supports("avx");
+  return can;
+}
+#endif
+
+}  // namespace
+
+Result<AlignedMemory> AlignedMemory::allocate(std::size_t bytes) {
+  const std::size_t unit = bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes;
+  const std::size_t rounded = (bytes + unit - 1) / unit * unit;
+  void* mapped =
+      ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
+    return Unexpected(Error(Code::no_space, "staging: no memory for " + std::to_string(rounded) +
+                                                " bytes: " + std::strerror(errno) +
+                                                " (lower `staging` or free memory)"));
+  if (unit == kHugePageBytes) ::madvise(mapped, rounded, MADV_HUGEPAGE);  // only an advice
+  AlignedMemory memory;
+  memory.bytes_ = {static_cast<std::byte*>(mapped), rounded};
+  for (std::size_t at = 0; at < rounded; at += kPageBytes) memory.bytes_[at] = std::byte{0};
+  return memory;
+}
+
+AlignedMemory::~AlignedMemory() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes) {
+#if defined(__x86_64__)
+  constexpr std::size_t kWorthwhile = 1024;
+  if (bytes >= kWorthwhile && can_stream()) {
+    const std::size_t head =
+        (kLineBytes - reinterpret_cast<std::uintptr_t>(to) % kLineBytes) % kLineBytes;
+    std::memcpy(to, from, head);
+    const std::size_t lines = (bytes - head) / kLineBytes;
+    stream_lines(to + head, from + head, lines);
+    const std::size_t done = head + lines * kLineBytes;
+    std::memcpy(to + done, from + done, bytes - done);
+    return;
+  }
+#endif
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+}  // namespace belay::os

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/core.hpp"
+
+#include "base/mistakes.hpp"
+#include "base/try.hpp"
+#include "format/names.hpp"
+#include "store/carry.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace belay::detail {
+namespace {
+
+constexpr std::uint64_t kLeastStagingBytes = std::uint64_t{64} << 20;
+
+void add_to_sum(Ledger& sum, const Ledger& ledger) {
+  sum.version = ledger.version;
+  sum.protected_bytes += ledger.protected_bytes;
+  sum.untouched_bytes += ledger.untouched_bytes;
+  sum.unchanged_bytes += ledger.unchanged_bytes;
+  sum.duplicate_here_bytes += ledger.duplicate_here_bytes;
+  sum.duplicate_elsewhere_bytes += ledger.duplicate_elsewhere_bytes;
+  sum.written_bytes += ledger.written_bytes;
+  sum.carried_bytes += ledger.carried_bytes;
+  sum.encoded_bytes += ledger.encoded_bytes;
+  sum.file_bytes += ledger.file_bytes;
+  sum.settle_ns += ledger.settle_ns;
+  sum.detect_ns += ledger.detect_ns;
+  sum.stage_ns += ledger.stage_ns;
+  sum.wait_ns += ledger.wait_ns;
+  sum.blocking_ns += ledger.blocking_ns;
+  sum.durable_ns += ledger.durable_ns;
+}
+
+}  // namespace
+
+SessionCore::SessionCore(CoreParts parts)
+    : parts_(std::move(parts)),
+      settings_(parts_.settings),
+      log_(*parts_.log),
+      clock_(*parts_.clock),
+      rank_(parts_.group->rank()),
+      dirty_sets_(std::move(parts_.tracker)),
+      staging_(settings_.staging_bytes.value_or(kLeastStagingBytes), settings_.block_bytes),
+      equipment_{settings_,      clock_,           log_,     *parts_.claim.tier,
+                 *parts_.hasher, *parts_.parallel, staging_, *parts_.worker},
+      schedule_(settings_.interval, settings_.mtbf_ns, clock_),
+      holdings_(parts_.claim, settings_.keep, rank_) {
+  parts_.claim.own = {};
+  parts_.claim.surveys = {};
+}
+
+SessionCore::~SessionCore() {
+  if (capture_) capture_->abandon(Error(Code::invalid_argument, "the session was destroyed"));
+  parts_.worker->wait_all();
+  if (flight_ && flight_->error())
+    log_.write(LogLevel::error, "version {} failed: {}", flight_->manifest->origin.key.version,
+               flight_->error()->message());
+}
+
+Result<void> SessionCore::check_usable(bool capturing) const {
+  if (closed_) return fail(Code::invalid_argument, "the session is closed; open the store again");
+  if (capture_.has_value() && !capturing)
+    return fail(Code::invalid_argument,
+                "a version was begun and not committed; call commit() first");
+  if (!capture_.has_value() && capturing)
+    return fail(Code::invalid_argument, "no version was begun; call begin() first");
+  return {};
+}
+
+Result<void> SessionCore::protect(std::string_view name, std::unique_ptr<RegionAccess> access) {
+  if (closed_) return check_usable(false);
+  if (capture_ && added_.contains(name))
+    return fail(Code::invalid_argument,
+                "protect '{}': the region is part of the version being captured; commit() first",
+                name);
+  BELAY_TRY(regions_.protect(name, std::move(access)));
+  dirty_sets_.distrust(name);
+  return {};
+}
+
+Result<void> SessionCore::unprotect(std::string_view name) {
+  if (closed_) return check_usable(false);
+  BELAY_TRY(regions_.unprotect(name));
+  dirty_sets_.distrust(name);
+  return {};
+}
+
+Stats SessionCore::stats() const {
+  Stats stats = stats_;
+  stats.staging_bytes = staging_.allocated_bytes();
+  stats.hash_threads = parts_.parallel->threads();
+  return stats;
+}
+
+bool SessionCore::due() {
+  const bool mine = schedule_.due();
+  if (schedule_.same_everywhere() || parts_.group->size() == 1) return mine;
+  std::byte answer{static_cast<unsigned char>(mine ? 1 : 0)};
+  // A lost peer is reported by checkpoint(), so let the program call it.
+  if (!parts_.group->broadcast({&answer, 1}, 0)) return true;
+  return answer != std::byte{0};
+}
+
+Result<Version> SessionCore::checkpoint() {
+  BELAY_TRY(check_usable(false));
+  const std::uint64_t entry = clock_.now_ns();
+  BELAY_ASSIGN(const bool proceed, settle(Call::checkpoint));
+  if (!proceed) {
+    ++stats_.skipped;
+    return flight_->manifest->origin.key.version;
+  }
+  start_version(entry);
+  if (auto captured = capture_rest(); !captured)
+    return Unexpected(give_up_version(captured.error(), entry));
+  return seal_version(entry);
+}
+
+Result<void> SessionCore::begin() {
+  BELAY_TRY(check_usable(false));
+  const std::uint64_t entry = clock_.now_ns();
+  BELAY_TRY(settle(Call::begin));
+  start_version(entry);
+  blocking_ns_ = clock_.now_ns() - entry;
+  return {};
+}
+
+Result<void> SessionCore::add(std::string_view name) {
+  BELAY_TRY(check_usable(true));
+  const std::uint64_t entry = clock_.now_ns();
+  RegionAccess* access = regions_.find(name);
+  if (access == nullptr)
+    return fail(Code::not_found, "add '{}': no region of that name is protected", name);
+  if (added_.contains(name))
+    return fail(Code::invalid_argument, "add '{}': the region was added already", name);
+  auto added = capture_region(std::string(name), *access);
+  if (added) added = capture_->flush();  // the program may write the region again
+  blocking_ns_ += clock_.now_ns() - entry;
+  if (!added) return Unexpected(give_up_version(added.error(), clock_.now_ns()));
+  return {};
+}
+
+Result<Version> SessionCore::commit() {
+  BELAY_TRY(check_usable(true));
+  const std::uint64_t entry = clock_.now_ns();
+  if (auto captured = capture_rest(); !captured)
+    return Unexpected(give_up_version(captured.error(), entry));
+  return seal_version(entry);
+}
+
+session::SegmentDoubts SessionCore::doubt_segments() {
+  const Manifest& older = catalog_.manifest();
+  session::SegmentDoubts doubts;
+  doubts.missing.resize(older.segments.size());
+  std::vector<std::uint64_t> live = catalog_.live_bytes();
+  for (std::size_t i = 0; i < older.segments.size(); ++i) {
+    const SegmentRef& segment = older.segments[i];
+    const auto bytes = equipment_.tier.touch(format::segment_name(segment.id));
+    if (bytes && *bytes == segment.file_bytes) continue;
+    doubts.missing[i] = true;
+    live[i] = 0;
+    log_.warn("{}/{} is {}: its blocks are written again", equipment_.tier.place(),
+              format::segment_name(segment.id),
+              bytes ? "cut short" : "missing or unreadable (" + bytes.error().message() + ")");
+  }
+  std::uint64_t image = 0;
+  for (const RegionRecord& region : older.regions) image += region.bytes;
+  doubts.carry = store::plan_carry(older.segments, live,
+                                   {.most_segments = settings_.segments, .image_bytes = image});
+  return doubts;
+}
+
+void SessionCore::start_version(std::uint64_t entry_ns) {
+  submit_housekeeping();
+  if (!settings_.staging_bytes) staging_.grow(regions_.bytes() / 4);
+  Manifest header;
+  const vote::Claim& claim = parts_.claim;
+  const VersionKey key{claim.run, holdings_.take_number()};
+  header.origin = {claim.identity.store, claim.identity.seed, key, rank_, parts_.group->size()};
+  header.parent = catalog_.key();
+  header.application = claim.identity.application;
+  header.hash = settings_.hash;
+  header.block_bytes = settings_.block_bytes;
+  header.time_ns = clock_.wall_ns();
+  header.ledger.version = key.version;
+  flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);
+  added_.clear();
+  const bool dedup = settings_.dedup == Dedup::local;
+  if (dedup && !index_is_current_) dedup_.index(catalog_.manifest());
+  index_is_current_ = false;  // capture adds its own blocks to the index
+  capture_.emplace(equipment_, flight_, catalog_, dedup ? &dedup_ : nullptr, doubt_segments());
+  settle_ns_ = clock_.now_ns() - entry_ns;
+  blocking_ns_ = 0;
+}
+
+Result<void> SessionCore::capture_region(const std::string& name, RegionAccess& access) {
+  const std::vector<bool>* dirty = nullptr;
+  // What a serializer saves has no lasting address that a tracker could watch.
+  if (access.type().kind != ElementKind::serialized) {
+    BELAY_ASSIGN(const auto memory, access.view());
+    dirty = dirty_sets_.collect(name, memory, settings_.block_bytes);
+  }
+  BELAY_TRY(capture_->add(name, access, dirty));
+  added_.insert(name);
+  return {};
+}
+
+Result<void> SessionCore::capture_rest() {
+  for (const auto& [name, access] : regions_)
+    if (!added_.contains(name)) BELAY_TRY(capture_region(name, *access));
+  return capture_->flush();
+}
+
+void SessionCore::close_ledger(std::uint64_t entry_ns) {
+  // The flight's manifest belongs to the worker from seal() on: this is the last word before it.
+  Ledger& ledger = flight_->manifest->ledger;
+  ledger.encoded_bytes = ledger.written_bytes;
+  ledger.blocking_ns = blocking_ns_ + (clock_.now_ns() - entry_ns);
+  ledger.settle_ns = std::min(settle_ns_, ledger.blocking_ns);
+  ledger.stage_ns = capture_->stage_ns();
+  ledger.wait_ns = capture_->wait_ns();
+  ledger.detect_ns = ledger.blocking_ns - ledger.settle_ns - ledger.stage_ns - ledger.wait_ns;
+  assert(ledger.balances());
+}
+
+void SessionCore::add_last_to_total() { add_to_sum(stats_.total, stats_.last); }
+
+Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
+  close_ledger(entry_ns);
+  stats_.last = flight_->manifest->ledger;
+  if (planted(Mistake::delete_early)) {
+    holdings_.exists(*flight_->manifest);
+    submit_housekeeping();
+  }
+  const std::uint64_t sealing = clock_.now_ns();
+  auto sealed = capture_->seal();
+  if (!sealed) return Unexpected(give_up_version(sealed.error(), entry_ns));
+  capture_.reset();
+  const std::uint64_t sealed_ns = clock_.now_ns() - sealing;
+  stats_.last.wait_ns += sealed_ns;
+  stats_.last.blocking_ns += sealed_ns;
+  ++stats_.captured;
+  schedule_.captured(stats_.last.blocking_ns);
+  if (!parts_.worker->pending() && flight_->error())
+    return Unexpected(flight_->error()->within(fmt::format("version {}", stats_.last.version)));
+  return stats_.last.version;
+}
+
+Error SessionCore::give_up_version(const Error& error, std::uint64_t entry_ns) {
+  const Error told = error.within(fmt::format("version {}", flight_->manifest->origin.key.version));
+  close_ledger(entry_ns);
+  stats_.last = flight_->manifest->ledger;
+  ++stats_.captured;
+  capture_->abandon(error);
+  capture_.reset();
+  return told;
+}
+
+}  // namespace belay::detail

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session: the pipeline assembled. Session in <belay/belay.hpp> is its public face.
+#pragma once
+
+#include <belay/belay.hpp>
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "capture/dirty_sets.hpp"
+#include "capture/regions.hpp"
+#include "capture/staging.hpp"
+#include "catalog/catalog.hpp"
+#include "comm/group.hpp"
+#include "dedup/local_dedup.hpp"
+#include "fingerprint/hasher.hpp"
+#include "os/clock.hpp"
+#include "os/parallel.hpp"
+#include "session/equipment.hpp"
+#include "session/flight.hpp"
+#include "session/schedule.hpp"
+#include "session/version_capture.hpp"
+#include "session/worker.hpp"
+#include "vote/claim.hpp"
+#include "vote/holdings.hpp"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace belay::detail {
+
+/// Everything that open() has prepared.
+struct CoreParts {
+  Settings settings;
+  std::unique_ptr<Log> log;
+  os::Clock* clock = nullptr;
+  std::unique_ptr<ranks::Group> group;
+  vote::Claim claim;
+  std::unique_ptr<fingerprint::Hasher> hasher;
+  std::unique_ptr<os::Parallel> parallel;
+  std::unique_ptr<session::Worker> worker;
+  std::unique_ptr<capture::Tracker> tracker;
+};
+
+/// Members are those of Session, whose comments are the contract.
+class SessionCore {
+ public:
+  explicit SessionCore(CoreParts parts);
+  ~SessionCore();
+
+  Result<void> protect(std::string_view name, std::unique_ptr<RegionAccess> access);
+  Result<void> unprotect(std::string_view name);
+  std::optional<Version> latest() const { return holdings_.latest(); }
+  std::vector<VersionInfo> versions() const { return holdings_.versions(); }
+  Stats stats() const;
+  Result<Version> restore(const RestoreOptions& options);
+  bool due();
+  Result<Version> checkpoint();
+  Result<void> begin();
+  Result<void> add(std::string_view name);
+  Result<Version> commit();
+  Result<Version> wait();
+  Result<void> close();
+
+  ranks::Group& group() { return *parts_.group; }
+
+  /// Passes a result on to the caller; a failure is kept for wait() or close() as well.
+  template <class T>
+  Result<T> remembered(Result<T> result) {
+    if (!result && !unreported_) unreported_ = result.error();
+    return result;
+  }
+
+ private:
+  /// Collective calls, so that ranks notice when they make different ones.
+  enum class Call : std::uint64_t { checkpoint = 1, begin, commit, wait, close, restore };
+
+  // core_settle.cpp: what ranks agree on between versions.
+  /// The fate of the version in flight is agreed on. False: a rank is still writing it, and
+  /// `late = skip` says not to wait.
+  Result<bool> settle(Call call);
+  static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
+  void adopt_flight();
+  Result<void> drop_flight();
+  void submit_housekeeping();
+  void finish_housekeeping();
+
+  // core.cpp: capture.
+  Result<void> check_usable(bool capturing) const;
+  void start_version(std::uint64_t entry_ns);
+  session::SegmentDoubts doubt_segments();
+  Result<void> capture_region(const std::string& name, RegionAccess& access);
+  Result<void> capture_rest();
+  Result<Version> seal_version(std::uint64_t entry_ns);
+  Error give_up_version(const Error& error, std::uint64_t entry_ns);
+  void close_ledger(std::uint64_t entry_ns);
+  void add_last_to_total();
+
+  // core_restore.cpp: the way back.
+  struct Attempt {
+    Manifest manifest;
+    bool hopeless = false;  ///< regions do not fit: no other version would help
+  };
+  Result<void> attempt(VersionKey key, const RestoreOptions& options, Attempt& result);
+  Result<bool> agree_on_attempt(const Result<void>& mine, bool hopeless, std::string& reason);
+  void adopt_restored(Manifest manifest);
+
+  CoreParts parts_;
+  const Settings& settings_;
+  Log& log_;
+  os::Clock& clock_;
+  const Rank rank_;
+
+  capture::Regions regions_;
+  capture::DirtySets dirty_sets_;
+  capture::Staging staging_;
+  session::Equipment equipment_;
+  session::Schedule schedule_;
+  catalog::Catalog catalog_;
+  dedup::LocalDedup dedup_;
+  bool index_is_current_ = false;  ///< dedup_ indexes the catalog's manifest
+  vote::Holdings holdings_;
+
+  std::shared_ptr<session::Flight> flight_;
+  std::optional<session::VersionCapture> capture_;
+  std::set<std::string, std::less<>> added_;     ///< regions in the capture under way
+  std::shared_ptr<vote::Retired> housekeeping_;  ///< what the worker could not remove
+  std::shared_ptr<Result<void>> settle_mark_;    ///< whether the worker could leave the mark
+  std::uint64_t settle_ns_ = 0;                  ///< of the version under way
+  std::uint64_t blocking_ns_ = 0;  ///< of the version under way, over all calls that made it
+
+  Stats stats_;
+  std::optional<Error> unreported_;
+  bool closed_ = false;
+};
+
+}  // namespace belay::detail

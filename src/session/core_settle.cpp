@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/mistakes.hpp"
+#include "base/try.hpp"
+#include "session/core.hpp"
+#include "vote/agreement.hpp"
+#include "vote/publish.hpp"
+
+#include <array>
+
+namespace belay::detail {
+namespace {
+
+const char* const kCallNames[] = {"?",      "checkpoint()", "begin()",  "commit()",
+                                  "wait()", "close()",      "restore()"};
+
+}  // namespace
+
+Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest, Call mine) {
+  // The minimum over x and over ~x gives the lowest and the highest call that any rank makes.
+  const std::uint64_t low = lowest[0];
+  const std::uint64_t high = ~lowest[1];
+  const auto name = [](std::uint64_t call) { return kCallNames[call < 7 ? call : 0]; };
+  if (low != high)
+    return fail(Code::invalid_argument,
+                "ranks make different collective calls: some {}, some {} (this one {}); all ranks "
+                "must make the same calls in the same order",
+                name(low), name(high), name(static_cast<std::uint64_t>(mine)));
+  if (lowest[2] != ~lowest[3])
+    return fail(Code::invalid_argument,
+                "ranks disagree on the next version ({} and {}); all ranks must take part in every "
+                "checkpoint",
+                lowest[2], ~lowest[3]);
+  return {};
+}
+
+Result<bool> SessionCore::settle(Call call) {
+  const bool may_skip = call == Call::checkpoint && settings_.late == Late::skip;
+  if (!may_skip) parts_.worker->wait_all();
+  const bool idle = !parts_.worker->pending();
+  if (idle) finish_housekeeping();
+  const bool voted = idle && (!flight_ || flight_->voted());
+  const auto number = static_cast<std::uint64_t>(call);
+  std::array<std::uint64_t, 6> lowest{
+      number,         ~number,        holdings_.next_number(), ~holdings_.next_number(),
+      idle ? 1u : 0u, voted ? 1u : 0u};
+  BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
+  BELAY_TRY(check_same_call(lowest, call));
+  const bool all_idle = lowest[4] == 1;
+  const bool all_voted = lowest[5] == 1;
+  if (!all_idle) return false;
+  if (!flight_) return true;
+  if (all_voted)
+    adopt_flight();
+  else
+    BELAY_TRY(drop_flight());
+  return true;
+}
+
+void SessionCore::adopt_flight() {
+  session::Flight& flight = *flight_;
+  Ledger& ledger = flight.manifest->ledger;
+  ledger.durable_ns = flight.durable_ns();
+  stats_.last.file_bytes = ledger.file_bytes;
+  stats_.last.durable_ns = ledger.durable_ns;
+  add_last_to_total();
+  if (!planted(Mistake::delete_early)) holdings_.exists(*flight.manifest);
+  catalog_.adopt(flight.manifest, flight.live_bytes());
+  dedup_ = std::move(flight.index());
+  index_is_current_ = settings_.dedup == Dedup::local;
+  stats_.table_bytes = catalog_.memory_bytes() + dedup_.memory_bytes();
+  dirty_sets_.version_exists();
+  ++stats_.existing;
+  log_.info("version {} exists", flight.manifest->origin.key.version);
+  flight_.reset();
+}
+
+Result<void> SessionCore::drop_flight() {
+  const VersionKey key = flight_->manifest->origin.key;
+  const auto mine = flight_->error() ? Result<void>(Unexpected(*flight_->error())) : Result<void>{};
+  auto agreed = vote::agree(*parts_.group, mine);
+  if (!agreed && agreed.error().code() == Code::peer_lost) return agreed;
+  const Error error = agreed ? Error(Code::io, "not every rank voted") : agreed.error();
+  const Error told = error.within(fmt::format("version {}", key.version));
+  add_last_to_total();
+  ++stats_.failed;
+  stats_.last_failure = told.message();
+  log_.write(LogLevel::error, "checkpoint failed: {}", told.message());
+  if (!unreported_) unreported_ = told;
+  if (planted(Mistake::keep_failed)) {
+    catalog_.adopt(flight_->manifest,
+                   std::vector<std::uint64_t>(flight_->manifest->segments.size()));
+    dirty_sets_.version_exists();
+  } else {
+    dirty_sets_.version_failed();
+  }
+  index_is_current_ = false;
+  holdings_.discard(key);
+  if (planted(Mistake::reuse_version)) holdings_.reuse_number(key.version);
+  flight_.reset();
+  return {};
+}
+
+void SessionCore::submit_housekeeping() {
+  const bool settle_now = holdings_.must_settle();
+  const vote::Retired retired = holdings_.take_retired();
+  if (retired.empty() && !settle_now) return;
+  housekeeping_ = std::make_shared<vote::Retired>();
+  settle_mark_ = settle_now ? std::make_shared<Result<void>>() : nullptr;
+  parts_.worker->submit([this, retired, left = housekeeping_, mark = settle_mark_] {
+    if (auto ours = vote::check_still_ours(equipment_.tier, parts_.claim.run); !ours) {
+      log_.warn("retire: {}", ours.error().message());
+      *left = retired;
+      return;
+    }
+    if (mark) *mark = vote::mark_settled(equipment_.tier, parts_.claim.record);
+    *left = vote::remove_retired(equipment_.tier, retired, rank_, log_);
+  });
+}
+
+void SessionCore::finish_housekeeping() {
+  if (housekeeping_) holdings_.give_back(*housekeeping_);
+  housekeeping_.reset();
+  if (settle_mark_ && *settle_mark_) holdings_.settled();
+  if (settle_mark_ && !*settle_mark_) log_.warn("settle: {}", settle_mark_->error().message());
+  settle_mark_.reset();
+}
+
+Result<Version> SessionCore::wait() {
+  BELAY_TRY(check_usable(false));
+  BELAY_TRY(settle(Call::wait));
+  submit_housekeeping();
+  parts_.worker->wait_all();
+  finish_housekeeping();
+  if (unreported_) {
+    const Error error = *std::exchange(unreported_, {});
+    return Unexpected(error);
+  }
+  const auto newest = holdings_.newest();
+  return newest ? newest->version : Version{0};
+}
+
+Result<void> SessionCore::close() {
+  if (closed_) return {};
+  if (capture_)
+    give_up_version(Error(Code::invalid_argument, "begun, but close() came before commit()"),
+                    clock_.now_ns());
+  auto settled = settle(Call::close);
+  closed_ = true;
+  if (settled) {
+    submit_housekeeping();
+    parts_.worker->wait_all();
+    finish_housekeeping();
+  }
+  parts_.claim.locks.clear();
+  auto ended = settled ? parts_.group->close() : Result<void>{};
+  if (unreported_) return Unexpected(*std::exchange(unreported_, {}));
+  if (!settled) return Unexpected(settled.error());
+  return ended;
+}
+
+}  // namespace belay::detail

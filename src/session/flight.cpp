@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/flight.hpp"
+
+#include "base/mistakes.hpp"
+#include "base/try.hpp"
+#include "format/names.hpp"
+#include "format/segment.hpp"
+#include "os/files.hpp"
+#include "vote/publish.hpp"
+
+#include <cstring>
+
+namespace belay::session {
+namespace {
+
+format::SegmentHeader header_of(const Manifest& manifest) {
+  return {manifest.origin, manifest.hash, manifest.block_bytes};
+}
+
+/// Walks the blocks of the segment in the order in which they were written.
+class IndexWalk {
+ public:
+  IndexWalk(const Manifest& manifest, const std::vector<bool>& written)
+      : manifest_(manifest), written_(written) {}
+
+  format::IndexEntry next() {
+    while (!written_[block_]) ++block_;
+    while (block_ >=
+           manifest_.regions[region_].first_block + manifest_.blocks_of(manifest_.regions[region_]))
+      ++region_;
+    const RegionRecord& region = manifest_.regions[region_];
+    const format::IndexEntry entry{manifest_.fingerprints[block_],
+                                   manifest_.length_of(region, block_ - region.first_block)};
+    ++block_;
+    return entry;
+  }
+
+ private:
+  const Manifest& manifest_;
+  const std::vector<bool>& written_;
+  std::uint64_t block_ = 0;
+  std::size_t region_ = 0;
+};
+
+}  // namespace
+
+Flight::Flight(Equipment& equipment, Manifest header, std::uint64_t start_ns)
+    : manifest(std::make_shared<Manifest>(std::move(header))),
+      equipment_(equipment),
+      start_ns_(start_ns) {}
+
+SegmentId Flight::segment_id() const { return {manifest->origin.key, manifest->origin.rank}; }
+
+void Flight::start_segment(capture::StagingBuffer& buffer) {
+  const auto header = format::encode_segment_header(header_of(*manifest));
+  std::memcpy(buffer.memory.bytes().data(), header.data(), header.size());
+  buffer.used = header.size();
+}
+
+void Flight::abandon(Error error) {
+  if (!error_) error_ = std::move(error);
+  failed_.store(true, std::memory_order_release);
+}
+
+Result<void> Flight::verify(const capture::StagingBuffer& buffer) {
+  std::vector<fingerprint::Block> blocks(buffer.blocks.size());
+  std::vector<Fingerprint> found(buffer.blocks.size());
+  const auto memory = buffer.memory.bytes();
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    blocks[i] = memory.subspan(buffer.blocks[i].offset, buffer.blocks[i].length);
+  equipment_.hasher.hash(blocks, found);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (found[i] != buffer.blocks[i].fingerprint) {
+      changed_region_ = buffer.blocks[i].region;
+      return fail(Code::invalid_argument, "a region changed");
+    }
+  return {};
+}
+
+void Flight::name_changed_region() {
+  if (!changed_region_) return;
+  error_ = Error(Code::invalid_argument,
+                 fmt::format("region '{}' changed during checkpoint(); nobody may write protected "
+                             "memory between its entry and return",
+                             manifest->regions[*changed_region_].name));
+}
+
+Result<void> Flight::write_pages(capture::StagingBuffer& buffer, std::size_t bytes) {
+  BELAY_TRY(verify(buffer));
+  if (!segment_) {
+    BELAY_ASSIGN(auto created,
+                 store::FileWriter::create(equipment_.tier, format::segment_name(segment_id())));
+    segment_.emplace(std::move(created));
+  }
+  return segment_->append_aligned(buffer.memory.bytes().first(bytes));
+}
+
+void Flight::write(capture::StagingBuffer* buffer) {
+  if (!failed()) {
+    const std::size_t pages = buffer->used / os::kDirectAlignment * os::kDirectAlignment;
+    if (auto done = write_pages(*buffer, pages); !done) abandon(std::move(done).error());
+  }
+  equipment_.staging.release(buffer);
+}
+
+Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
+  const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
+  BELAY_TRY(write_pages(last, pages));
+  // What is left of the buffer moves out of the way, so that its memory can take the index.
+  const auto rest = last.memory.bytes().subspan(pages, last.used - pages);
+  const std::vector<std::byte> tail(rest.begin(), rest.end());
+  segment_->lend(last.memory.bytes());
+  BELAY_TRY(segment_->append(tail));
+
+  std::uint64_t entries = 0;
+  for (const bool in_segment : written) entries += in_segment ? 1 : 0;
+  const format::Extent extent{.offset = format::kSegmentHeaderBytes,
+                              .encoded_bytes = manifest->ledger.written_bytes,
+                              .raw_bytes = manifest->ledger.written_bytes,
+                              .first_entry = 0,
+                              .entries = static_cast<std::uint32_t>(entries)};
+  IndexWalk walk(*manifest, written);
+  BELAY_TRY(format::encode_segment_end(*segment_, header_of(*manifest), {&extent, 1}, entries,
+                                       [&walk] { return walk.next(); }));
+  file_bytes_ += segment_->offset();
+  for (SegmentRef& segment : manifest->segments)
+    if (segment.id == segment_id()) segment.file_bytes = segment_->offset();
+  return {};
+}
+
+Result<void> Flight::publish_manifest(capture::StagingBuffer& scratch) {
+  manifest->ledger.file_bytes = file_bytes_;
+  publishing_ = true;
+  BELAY_ASSIGN(const std::uint64_t bytes,
+               vote::publish(equipment_.tier, *manifest, scratch.memory.bytes()));
+  file_bytes_ += bytes;
+  manifest->ledger.file_bytes = file_bytes_;
+  return {};
+}
+
+Result<void> Flight::publish_with_own_scratch() {
+  BELAY_ASSIGN(auto* scratch, equipment_.staging.try_acquire());
+  if (scratch == nullptr) return fail(Code::no_space, "no staging memory is free");
+  auto published = publish_manifest(*scratch);
+  equipment_.staging.release(scratch);
+  return published;
+}
+
+Result<void> Flight::vote(capture::StagingBuffer* last) {
+  if (last == nullptr) return publish_with_own_scratch();
+  BELAY_TRY(write_segment_end(*last));
+  if (planted(Mistake::vote_early)) BELAY_TRY(publish_with_own_scratch());
+  BELAY_TRY(segment_->finish(planted(Mistake::skip_data_sync)));
+  return planted(Mistake::vote_early) ? Result<void>{} : publish_manifest(*last);
+}
+
+void Flight::finish(capture::StagingBuffer* last) {
+  if (!failed()) {
+    if (auto done = vote(last); !done)
+      abandon(done.error());
+    else
+      voted_ = true;
+  }
+  name_changed_region();
+  if (last != nullptr) equipment_.staging.release(last);
+  segment_.reset();
+  durable_ns_ = equipment_.clock.now_ns() - start_ns_;
+  written = {};
+  if (!voted_ && !publishing_) remove_unpublished();
+  if (voted_ && equipment_.settings.dedup == Dedup::local) index_.index(*manifest);
+}
+
+void Flight::remove_unpublished() {
+  // Nobody can have seen this version: give the space back at once. What cannot be removed now is
+  // removed with the retired files.
+  (void)equipment_.tier.remove(format::segment_name(segment_id()));
+  const std::string name = format::manifest_name(manifest->origin.key, manifest->origin.rank);
+  (void)equipment_.tier.remove(format::temporary_name(name));
+}
+
+std::vector<std::uint64_t> Flight::live_bytes() const {
+  if (equipment_.settings.dedup == Dedup::local) return index_.live_bytes();
+  std::vector<std::uint64_t> live(manifest->segments.size(), 0);
+  for (const RegionRecord& region : manifest->regions)
+    for (std::uint64_t i = 0; i < manifest->blocks_of(region); ++i)
+      live[manifest->holders[region.first_block + i]] += manifest->length_of(region, i);
+  return live;
+}
+
+}  // namespace belay::session

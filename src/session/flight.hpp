@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A version in flight: the half that runs in the background. Staged buffers are verified and
+// written, the segment is finished, and the vote is cast.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "base/nouns.hpp"
+#include "capture/staging.hpp"
+#include "dedup/local_dedup.hpp"
+#include "session/equipment.hpp"
+#include "store/file_writer.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace belay::session {
+
+/// Jobs of one flight run one after the other on the worker. Capture owns `manifest` and `written`
+/// until finish() is submitted; from then on they belong to the worker, and to the session again
+/// once the worker is idle.
+class Flight {
+ public:
+  Flight(Equipment& equipment, Manifest manifest, std::uint64_t start_ns);
+
+  std::shared_ptr<Manifest> manifest;
+  std::vector<bool> written;  ///< which blocks are in this version's segment, in its order
+
+  /// Reserves room for the segment's header at the front of its first buffer.
+  void start_segment(capture::StagingBuffer& buffer);
+
+  // Jobs.
+  /// Verifies and writes whole pages of the buffer, then gives it back.
+  void write(capture::StagingBuffer* buffer);
+  /// Writes the last buffer (nullptr: none), the index, and the manifest. Then this rank has voted.
+  void finish(capture::StagingBuffer* last);
+  /// This version will not be voted for: `error` says why.
+  void abandon(Error error);
+
+  /// True as soon as it is known that this rank will not vote. Any thread.
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  // When the worker is idle.
+  bool voted() const { return voted_; }
+  const std::optional<Error>& error() const { return error_; }
+  /// The manifest may be visible to others, even if the vote failed.
+  bool manifest_may_exist() const { return publishing_; }
+  std::uint64_t file_bytes() const { return file_bytes_; }
+  std::uint64_t durable_ns() const { return durable_ns_; }
+  /// An index of this version's blocks, for the next one.
+  dedup::LocalDedup& index() { return index_; }
+  std::vector<std::uint64_t> live_bytes() const;
+
+ private:
+  SegmentId segment_id() const;
+  Result<void> verify(const capture::StagingBuffer& buffer);
+  /// Says which region it was that changed; only finish() may read the manifest's regions.
+  void name_changed_region();
+  Result<void> write_pages(capture::StagingBuffer& buffer, std::size_t bytes);
+  /// Writes the last buffer, index and footer; FileWriter::finish() makes them durable.
+  Result<void> write_segment_end(capture::StagingBuffer& last);
+  Result<void> vote(capture::StagingBuffer* last);
+  Result<void> publish_with_own_scratch();
+  Result<void> publish_manifest(capture::StagingBuffer& scratch);
+  void remove_unpublished();
+
+  Equipment& equipment_;
+  std::uint64_t start_ns_;
+  std::optional<store::FileWriter> segment_;
+  std::atomic<bool> failed_ = false;
+  std::optional<Error> error_;
+  std::optional<std::uint32_t> changed_region_;
+  bool publishing_ = false;
+  bool voted_ = false;
+  std::uint64_t file_bytes_ = 0;
+  std::uint64_t durable_ns_ = 0;
+  dedup::LocalDedup index_;
+};
+
+}  // namespace belay::session

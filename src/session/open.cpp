@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/try.hpp"
+#include "os/host.hpp"
+#include "session/core.hpp"
+#include "session/seams.hpp"
+#include "vote/agreement.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace belay::session {
+namespace {
+
+constexpr unsigned kMostHashThreads = 16;  // memory bandwidth is used up long before
+constexpr std::uint64_t kDefaultTimeoutNs = 300'000'000'000;
+
+Result<std::string> read_text(os::Files& files, const std::string& path) {
+  constexpr std::uint64_t kMost = 1 << 20;
+  BELAY_ASSIGN(const auto file, files.open(path, /*direct=*/false));
+  BELAY_ASSIGN(const std::uint64_t size, file->size());
+  if (size > kMost)
+    return fail(Code::invalid_argument, "{}: {} bytes are too many for a configuration file", path,
+                size);
+  std::string text(size, '\0');
+  BELAY_ASSIGN(const std::size_t got,
+               file->read(0, std::as_writable_bytes(std::span<char>(text.data(), text.size()))));
+  text.resize(got);
+  return text;
+}
+
+Result<ResolvedOptions> resolve(const Seams& seams, Options options) {
+  BELAY_ASSIGN(auto resolved, resolve_options({.code = std::move(options),
+                                               .environment = seams.environment,
+                                               .program = seams.program,
+                                               .read_file = [&](const std::string& path) {
+                                                 return read_text(*seams.files, path);
+                                               }}));
+  // The program may change its working directory later.
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(resolved.settings.store, failed);
+  if (failed) return fail(Code::io, "store {}: {}", resolved.settings.store, failed.message());
+  resolved.settings.store = absolute.lexically_normal().string();
+  return resolved;
+}
+
+/// Every rank must have been told the same.
+Result<void> check_same_settings(ranks::Group& group, const Settings& settings) {
+  BELAY_ASSIGN(const auto all, vote::gather_texts(group, shared_settings(settings)));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    const auto differ =
+        std::mismatch(all[0].begin(), all[0].end(), all[rank].begin(), all[rank].end());
+    const auto at = static_cast<std::size_t>(differ.first - all[0].begin());
+    const auto line = [&](const std::string& text) {
+      const std::size_t start = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
+      const std::size_t begin = start == std::string::npos ? 0 : start + 1;
+      return text.substr(begin, text.find('\n', begin) - begin);
+    };
+    return fail(
+        Code::invalid_argument,
+        "options differ between ranks: rank 0 has {}, rank {} has {}; set them alike on all",
+        line(all[0]), rank, line(all[rank]));
+  }
+  return {};
+}
+
+std::string node_of(const Settings& settings, const Seams& seams, Rank rank) {
+  if (settings.node) return *settings.node;
+  if (settings.ranks_per_node) return std::to_string(rank / *settings.ranks_per_node);
+  return seams.host;
+}
+
+std::unique_ptr<Worker> make_worker(const Settings& settings, const Seams& seams) {
+  if (seams.make_worker) return seams.make_worker();
+  return settings.background == Background::inline_ ? make_inline_worker() : make_thread_worker();
+}
+
+unsigned hash_threads(const Seams& seams, Rank ranks_on_node) {
+  if (seams.hash_threads != 0) return seams.hash_threads;
+  return std::clamp(os::usable_processors() / ranks_on_node, 1u, kMostHashThreads);
+}
+
+Result<std::unique_ptr<fingerprint::Hasher>> make_hasher(HashKind kind, std::uint64_t seed) {
+  auto hasher = fingerprint::make_hasher(kind, seed);
+  if (!hasher)
+    return fail(Code::unsupported,
+                "hash = {}: the cryptographic library here does not offer it; "
+                "use xxh3",
+                fingerprint::name_of(kind));
+  return hasher;
+}
+
+}  // namespace
+
+Seams system_seams() {
+  Seams seams;
+  seams.files = &os::posix_files();
+  seams.clock = &os::system_clock();
+  seams.random = &os::system_random();
+  seams.host = os::host_name();
+  seams.program = os::program_name();
+  seams.pid = os::process_id();
+  seams.environment = os::environment("BELAY_");
+  return seams;
+}
+
+Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Options options) {
+  const LogCallback callback = options.on_log;
+  // A rank whose options are wrong still joins, so that all ranks fail together and not by waiting.
+  auto resolved = resolve(seams, std::move(options));
+  const std::uint64_t timeout = resolved ? resolved->settings.timeout_ns : kDefaultTimeoutNs;
+  BELAY_ASSIGN(auto group, within("open", make_group(timeout, *seams.clock)));
+  BELAY_ASSIGN(auto agreed, within("open", vote::agree_on(*group, std::move(resolved))));
+
+  detail::CoreParts parts;
+  parts.settings = std::move(agreed.settings);
+  parts.clock = seams.clock;
+  parts.log = std::make_unique<Log>(parts.settings.log, callback);
+  for (const std::string& warning : agreed.warnings) parts.log->warn("{}", warning);
+  BELAY_TRY(within("open", check_same_settings(*group, parts.settings)));
+
+  vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
+  const Settings& settings = parts.settings;
+  BELAY_ASSIGN(
+      parts.claim,
+      within("open", vote::claim_store(around, {.store = settings.store,
+                                                .node = node_of(settings, seams, group->rank()),
+                                                .application = settings.application,
+                                                .host = seams.host,
+                                                .pid = seams.pid})));
+  BELAY_ASSIGN(parts.hasher,
+               within("open", vote::agree_on(
+                                  *group, make_hasher(settings.hash, parts.claim.identity.seed))));
+  parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
+  parts.worker = make_worker(settings, seams);
+  parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();
+  parts.group = std::move(group);
+  return Session(std::make_unique<detail::SessionCore>(std::move(parts)));
+}
+
+}  // namespace belay::session
+
+namespace belay {
+
+Result<Session> open(Options options) {
+  return session::open_session(
+      session::system_seams(),
+      [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
+        return ranks::make_solo_group();
+      },
+      std::move(options));
+}
+
+}  // namespace belay

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's way back: a manifest matched with the protected regions, then every block read,
+// verified and put in its place. Nothing here communicates.
+#pragma once
+
+#include <belay/belay.hpp>
+
+#include "base/nouns.hpp"
+#include "capture/regions.hpp"
+#include "session/equipment.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace belay::session {
+
+/// What to fill from which record.
+struct RegionMatch {
+  std::string name;
+  RegionAccess* access = nullptr;
+  const RegionRecord* record = nullptr;  ///< in the manifest
+  std::uint64_t bytes = 0;               ///< to be filled
+};
+
+/// not_found or invalid_argument where regions and version do not fit and `options` does not allow
+/// it: no other version would help, so this ends a restore. `what` names the version in messages.
+Result<std::vector<RegionMatch>> match_regions(const Manifest& manifest,
+                                               const capture::Regions& regions,
+                                               const RestoreOptions& options,
+                                               const std::string& what, Log& log);
+
+/// Fills the matched regions. An error means that this version cannot be restored here.
+Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
+                          const std::vector<RegionMatch>& matches);
+
+}  // namespace belay::session

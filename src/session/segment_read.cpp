@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/segment_read.hpp"
+
+#include "base/mistakes.hpp"
+#include "base/try.hpp"
+#include "format/names.hpp"
+#include "format/segment.hpp"
+#include "os/files.hpp"
+#include "os/memory.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <optional>
+
+namespace belay::session {
+namespace {
+
+// Dead bytes between two wanted blocks are read too if they are fewer than this: cheaper than a
+// second request.
+constexpr std::uint64_t kGapBytes = std::uint64_t{128} << 10;
+constexpr std::uint64_t kPieceBytes = std::uint64_t{256} << 10;
+
+std::uint64_t round_down(std::uint64_t value) {
+  return value / os::kDirectAlignment * os::kDirectAlignment;
+}
+std::uint64_t round_up(std::uint64_t value) { return round_down(value + os::kDirectAlignment - 1); }
+
+struct PlacedBlock {
+  WantedBlock wanted;
+  std::uint64_t offset = 0;  ///< in the file
+};
+
+/// One request: blocks [first, last) of the sorted list, pages [begin, end) of the file.
+struct Chunk {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// A chunk on its way: filled by the worker, looked at when `done`.
+struct Request {
+  Chunk chunk;
+  capture::StagingBuffer* buffer = nullptr;
+  Result<std::size_t> got = std::size_t{0};
+  std::atomic<bool> done = false;
+};
+
+class SegmentRead {
+ public:
+  SegmentRead(Equipment& equipment, const Manifest& manifest, const SegmentRef& segment)
+      : equipment_(equipment),
+        manifest_(manifest),
+        segment_(segment),
+        where_(equipment.tier.place() + "/" + format::segment_name(segment.id)) {}
+
+  Result<void> run(std::vector<WantedBlock> wanted) {
+    BELAY_ASSIGN(file_, equipment_.tier.open(format::segment_name(segment_.id)));
+    BELAY_ASSIGN(const format::SegmentIndex index, load_index());
+    BELAY_TRY(place(index, std::move(wanted)));
+    cut_into_chunks();
+    auto read = read_chunks();
+    equipment_.worker.wait_all();  // no request may outlive its file
+    for (Request& request : requests_) equipment_.staging.release(request.buffer);
+    return read;
+  }
+
+ private:
+  Result<std::vector<std::byte>> read_range(std::uint64_t begin, std::uint64_t end);
+  Result<format::SegmentIndex> load_index();
+  Result<void> place(const format::SegmentIndex& index, std::vector<WantedBlock> wanted);
+  void cut_into_chunks();
+  Result<void> read_chunks();
+  Result<bool> request_next();
+  Result<void> deliver(const Request& request);
+  Unexpected missing(const WantedBlock& block) const;
+
+  Equipment& equipment_;
+  const Manifest& manifest_;
+  const SegmentRef& segment_;
+  std::string where_;
+  std::unique_ptr<os::File> file_;
+  std::vector<PlacedBlock> placed_;
+  std::vector<Chunk> chunks_;
+  std::size_t next_chunk_ = 0;
+  std::deque<Request> requests_;
+};
+
+Result<std::vector<std::byte>> SegmentRead::read_range(std::uint64_t begin, std::uint64_t end) {
+  const std::uint64_t first = round_down(begin);
+  BELAY_ASSIGN(auto memory, os::AlignedMemory::allocate(round_up(end) - first));
+  const auto pages = memory.bytes().first(round_up(end) - first);
+  BELAY_ASSIGN(const std::size_t got, file_->read(first, pages));
+  if (first + got < end)
+    return fail(Code::corruption, "{}: ends at byte {}, before byte {}", where_, first + got, end);
+  const auto range = pages.subspan(begin - first, end - begin);
+  return std::vector<std::byte>(range.begin(), range.end());
+}
+
+Result<format::SegmentIndex> SegmentRead::load_index() {
+  BELAY_ASSIGN(const std::uint64_t size, file_->size());
+  if (size != segment_.file_bytes)
+    return fail(Code::corruption, "{}: has {} bytes instead of {}", where_, size,
+                segment_.file_bytes);
+  if (size < format::kSegmentHeaderBytes + format::kSegmentFooterBytes)
+    return fail(Code::corruption, "{}: too short for a segment", where_);
+  BELAY_ASSIGN(const auto front, read_range(0, format::kSegmentHeaderBytes));
+  BELAY_ASSIGN(const auto header, within(where_, format::decode_segment_header(front)));
+  const SegmentId found{header.origin.key, header.origin.rank};
+  if (header.origin.store != manifest_.origin.store || found != segment_.id)
+    return fail(Code::corruption, "{}: its content is another file's", where_);
+  const std::uint64_t end = size - format::kSegmentFooterBytes;
+  BELAY_ASSIGN(const auto back, read_range(end, size));
+  BELAY_ASSIGN(const auto footer, within(where_, format::decode_segment_footer(back, size)));
+  BELAY_ASSIGN(const auto bytes, read_range(footer.index_offset, end));
+  return within(where_, format::decode_segment_index(bytes, footer, header));
+}
+
+Unexpected SegmentRead::missing(const WantedBlock& block) const {
+  return fail(Code::corruption, "{}: does not hold block {} of region '{}'", where_,
+              to_hex(block.fingerprint), block.region->name);
+}
+
+Result<void> SegmentRead::place(const format::SegmentIndex& index,
+                                std::vector<WantedBlock> wanted) {
+  struct Stored {
+    format::IndexEntry entry;
+    std::uint64_t offset;
+  };
+  std::vector<Stored> stored;
+  stored.reserve(index.entries.size());
+  for (const format::Extent& extent : index.extents) {
+    std::uint64_t offset = extent.offset;
+    for (std::uint64_t i = extent.first_entry; i < extent.first_entry + extent.entries; ++i) {
+      stored.push_back({index.entries[i], offset});
+      offset += index.entries[i].length;
+    }
+  }
+  const auto key = [](const auto& e) {
+    return std::tie(e.fingerprint.low, e.fingerprint.high, e.length);
+  };
+  std::sort(stored.begin(), stored.end(),
+            [&](const Stored& a, const Stored& b) { return key(a.entry) < key(b.entry); });
+  placed_.reserve(wanted.size());
+  for (const WantedBlock& block : wanted) {
+    const auto found = std::lower_bound(
+        stored.begin(), stored.end(), block,
+        [&](const Stored& a, const WantedBlock& b) { return key(a.entry) < key(b); });
+    if (found == stored.end() || key(found->entry) != key(block)) return missing(block);
+    placed_.push_back({block, found->offset});
+  }
+  std::sort(placed_.begin(), placed_.end(),
+            [](const PlacedBlock& a, const PlacedBlock& b) { return a.offset < b.offset; });
+  return {};
+}
+
+void SegmentRead::cut_into_chunks() {
+  const std::uint64_t most = equipment_.staging.buffer_bytes();
+  for (std::size_t i = 0; i < placed_.size(); ++i) {
+    const std::uint64_t begin = placed_[i].offset;
+    const std::uint64_t end = round_up(begin + placed_[i].wanted.length);
+    if (!chunks_.empty() && begin <= chunks_.back().end + kGapBytes &&
+        end <= chunks_.back().begin + most) {
+      chunks_.back().end = std::max(chunks_.back().end, end);
+      chunks_.back().last = i + 1;
+    } else {
+      chunks_.push_back({i, i + 1, round_down(begin), end});
+    }
+  }
+}
+
+/// Starts the next read if there is a buffer for it.
+Result<bool> SegmentRead::request_next() {
+  if (next_chunk_ == chunks_.size()) return false;
+  BELAY_ASSIGN(auto* buffer, equipment_.staging.try_acquire());
+  if (buffer == nullptr) return false;
+  Request& request = requests_.emplace_back();
+  request.chunk = chunks_[next_chunk_++];
+  request.buffer = buffer;
+  equipment_.worker.submit([this, &request] {
+    const Chunk& chunk = request.chunk;
+    request.got =
+        file_->read(chunk.begin, request.buffer->memory.bytes().first(chunk.end - chunk.begin));
+    request.done.store(true, std::memory_order_release);
+  });
+  return true;
+}
+
+Result<void> SegmentRead::read_chunks() {
+  constexpr std::size_t kReadAhead = 4;
+  while (next_chunk_ < chunks_.size() || !requests_.empty()) {
+    while (requests_.size() < kReadAhead) {
+      BELAY_ASSIGN(const bool requested, request_next());
+      if (!requested) break;
+    }
+    if (requests_.empty()) return fail(Code::no_space, "restore: no staging memory is free");
+    Request& request = requests_.front();
+    while (!request.done.load(std::memory_order_acquire)) equipment_.worker.wait_one();
+    BELAY_TRY(deliver(request));
+    equipment_.staging.release(request.buffer);
+    requests_.pop_front();
+  }
+  return {};
+}
+
+Result<void> SegmentRead::deliver(const Request& request) {
+  if (!request.got) return Unexpected(request.got.error());
+  const Chunk& chunk = request.chunk;
+  const auto bytes = std::as_const(request.buffer->memory).bytes().first(*request.got);
+  const std::size_t count = chunk.last - chunk.first;
+  const std::size_t pieces = std::clamp<std::size_t>(
+      static_cast<std::size_t>((chunk.end - chunk.begin) / kPieceBytes), 1, count);
+  std::atomic<const PlacedBlock*> bad = nullptr;
+  equipment_.parallel.run(pieces, [&](std::size_t piece) {
+    const std::size_t last = chunk.first + count * (piece + 1) / pieces;
+    for (std::size_t i = chunk.first + count * piece / pieces; i < last; ++i) {
+      const PlacedBlock& block = placed_[i];
+      const WantedBlock& wanted = block.wanted;
+      const std::uint64_t at = block.offset - chunk.begin;
+      if (at + wanted.length > bytes.size()) {
+        bad = &block;
+        return;
+      }
+      const auto content = bytes.subspan(at, wanted.length);
+      const bool unchecked = planted(Mistake::skip_verification) && i == chunk.first;
+      if (!unchecked && equipment_.hasher.hash(content) != wanted.fingerprint) {
+        bad = &block;
+        return;
+      }
+      os::copy_past_cache(wanted.to, content.data(), wanted.fits);
+    }
+  });
+  if (const PlacedBlock* block = bad.load())
+    return fail(Code::corruption,
+                "{}: the block at byte {} (region '{}') is damaged: its content is not what its "
+                "fingerprint {} names",
+                where_, block->offset, block->wanted.region->name,
+                to_hex(block->wanted.fingerprint));
+  return {};
+}
+
+}  // namespace
+
+Result<void> read_blocks(Equipment& equipment, const Manifest& manifest, const SegmentRef& segment,
+                         std::vector<WantedBlock> wanted) {
+  return SegmentRead(equipment, manifest, segment).run(std::move(wanted));
+}
+
+}  // namespace belay::session

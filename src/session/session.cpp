@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/core.hpp"
+
+namespace belay {
+
+Session::Session(std::unique_ptr<detail::SessionCore> core) : core_(std::move(core)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<void> Session::protect(std::string_view name, std::unique_ptr<RegionAccess> access) {
+  return core_->remembered(core_->protect(name, std::move(access)));
+}
+
+Result<void> Session::unprotect(std::string_view name) {
+  return core_->remembered(core_->unprotect(name));
+}
+
+std::optional<Version> Session::latest() const { return core_->latest(); }
+std::vector<VersionInfo> Session::versions() const { return core_->versions(); }
+Stats Session::stats() const { return core_->stats(); }
+
+Result<Version> Session::restore(RestoreOptions options) { return core_->restore(options); }
+Result<Version> Session::restore(Version version) { return core_->restore({.version = version}); }
+
+bool Session::due() { return core_->due(); }
+Result<Version> Session::checkpoint() { return core_->remembered(core_->checkpoint()); }
+Result<void> Session::begin() { return core_->remembered(core_->begin()); }
+Result<void> Session::add(std::string_view name) { return core_->remembered(core_->add(name)); }
+Result<Version> Session::commit() { return core_->remembered(core_->commit()); }
+Result<Version> Session::wait() { return core_->wait(); }
+Result<void> Session::close() { return core_->close(); }
+
+detail::SessionCore& core_of(const Session& session) { return *session.core_; }
+
+}  // namespace belay

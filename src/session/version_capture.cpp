@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/version_capture.hpp"
+
+#include "base/try.hpp"
+#include "os/files.hpp"
+#include "os/memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace belay::session {
+namespace {
+
+// A window is hashed by all threads, then decided by one. Large enough that waking threads does not
+// show, small enough that its blocks are still in the cache when they are copied.
+constexpr std::uint64_t kWindowBytes = std::uint64_t{8} << 20;
+constexpr std::size_t kWindowBlocks = 8192;
+constexpr std::uint64_t kPieceBytes = std::uint64_t{256} << 10;
+constexpr std::uint16_t kUnmapped = 0xffff;
+
+std::size_t pieces_of(std::size_t items, std::uint64_t bytes) {
+  return std::clamp<std::size_t>(bytes / kPieceBytes, 1, std::max<std::size_t>(items, 1));
+}
+
+/// Comparable only if cut and named in the same way.
+bool comparable(const Manifest& a, const Manifest& b) {
+  return a.block_bytes == b.block_bytes && a.hash == b.hash && a.origin.seed == b.origin.seed;
+}
+
+}  // namespace
+
+VersionCapture::VersionCapture(Equipment& equipment, std::shared_ptr<Flight> flight,
+                               const catalog::Catalog& catalog, dedup::LocalDedup* dedup,
+                               SegmentDoubts doubts)
+    : equipment_(equipment),
+      flight_(std::move(flight)),
+      manifest_(*flight_->manifest),
+      older_(catalog.manifest()),
+      catalog_(catalog),
+      dedup_(dedup),
+      doubts_(std::move(doubts)),
+      avoided_(older_.segments.size()),
+      new_segments_(older_.segments.size(), kUnmapped),
+      own_segment_(kUnmapped) {
+  for (std::size_t i = 0; i < avoided_.size(); ++i)
+    avoided_[i] = doubts_.missing[i] || doubts_.carry[i] > 0;
+  if (dedup_ != nullptr) dedup_->start(manifest_);
+  manifest_.fingerprints.reserve(older_.fingerprints.size());
+  manifest_.holders.reserve(older_.holders.size());
+}
+
+Result<void> VersionCapture::add(const std::string& name, RegionAccess& access,
+                                 const std::vector<bool>* dirty) {
+  BELAY_ASSIGN(const auto bytes, within("region '" + name + "'", access.view()));
+  RegionRecord record{name, access.type(), access.shape(), bytes.size(),
+                      manifest_.fingerprints.size()};
+  const std::uint64_t blocks = manifest_.blocks_of(record);
+  if (record.first_block + blocks > dedup::kMaxBlocks)
+    return fail(Code::invalid_argument,
+                "region '{}': more than {} blocks in one rank; use a larger `block`", name,
+                dedup::kMaxBlocks);
+  const auto region = static_cast<std::uint32_t>(manifest_.regions.size());
+  manifest_.fingerprints.resize(record.first_block + blocks);
+  manifest_.holders.resize(record.first_block + blocks);
+  flight_->written.resize(record.first_block + blocks);
+  manifest_.regions.push_back(record);
+  manifest_.ledger.protected_bytes += bytes.size();
+
+  const RegionRecord* old = comparable(manifest_, older_) ? catalog_.region(name) : nullptr;
+  const std::uint64_t old_blocks = old == nullptr ? 0 : older_.blocks_of(*old);
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    const std::uint32_t length = manifest_.length_of(record, i);
+    const bool same_place = i < old_blocks && older_.length_of(*old, i) == length;
+    const std::uint64_t previous = same_place ? old->first_block + i : kNoBlock;
+    const std::uint64_t block = record.first_block + i;
+    if (dirty != nullptr && !(*dirty)[i] && is_untouched(previous)) {
+      manifest_.fingerprints[block] = older_.fingerprints[previous];
+      keep(block, older_.holders[previous]);
+      manifest_.ledger.untouched_bytes += length;
+      continue;
+    }
+    window_.push_back({bytes.subspan(i * manifest_.block_bytes, length), block, previous, region});
+    window_bytes_ += length;
+    if (window_bytes_ >= kWindowBytes || window_.size() >= kWindowBlocks) BELAY_TRY(flush());
+  }
+  return {};
+}
+
+bool VersionCapture::is_untouched(std::uint64_t previous) const {
+  return previous != kNoBlock && !avoided_[older_.holders[previous]];
+}
+
+void VersionCapture::keep(std::uint64_t block, std::uint8_t old_holder) {
+  std::uint16_t& mapped = new_segments_[old_holder];
+  if (mapped == kUnmapped) {
+    mapped = static_cast<std::uint16_t>(manifest_.segments.size());
+    manifest_.segments.push_back(older_.segments[old_holder]);
+  }
+  manifest_.holders[block] = static_cast<std::uint8_t>(mapped);
+}
+
+std::uint8_t VersionCapture::own_segment() {
+  if (own_segment_ == kUnmapped) {
+    own_segment_ = static_cast<std::uint16_t>(manifest_.segments.size());
+    manifest_.segments.push_back({{manifest_.origin.key, manifest_.origin.rank}, 0});
+  }
+  return static_cast<std::uint8_t>(own_segment_);
+}
+
+Result<void> VersionCapture::flush() {
+  if (window_.empty()) return {};
+  blocks_.clear();
+  for (const Candidate& candidate : window_) blocks_.push_back(candidate.bytes);
+  fingerprints_.resize(blocks_.size());
+  const std::size_t pieces = pieces_of(blocks_.size(), window_bytes_);
+  equipment_.parallel.run(pieces, [&](std::size_t piece) {
+    const std::size_t first = blocks_.size() * piece / pieces;
+    const std::size_t count = blocks_.size() * (piece + 1) / pieces - first;
+    equipment_.hasher.hash(std::span(blocks_).subspan(first, count),
+                           std::span(fingerprints_).subspan(first, count));
+  });
+  for (std::size_t i = 0; i < window_.size(); ++i) {
+    manifest_.fingerprints[window_[i].block] = fingerprints_[i];
+    if (found_unchanged(window_[i], fingerprints_[i])) continue;
+    if (found_duplicate(window_[i], fingerprints_[i])) continue;
+    BELAY_TRY(stage(window_[i], fingerprints_[i]));
+  }
+  copy_staged();
+  window_.clear();
+  window_bytes_ = 0;
+  return {};
+}
+
+bool VersionCapture::found_unchanged(const Candidate& candidate, const Fingerprint& fingerprint) {
+  if (candidate.previous == kNoBlock || older_.fingerprints[candidate.previous] != fingerprint)
+    return false;
+  const std::uint8_t holder = older_.holders[candidate.previous];
+  if (doubts_.missing[holder]) return false;
+  if (doubts_.carry[holder] > 0) {
+    // Carried blocks go the way of changed ones, and may turn out to be there already.
+    if (dedup_ != nullptr && found_duplicate(candidate, fingerprint)) return true;
+    const std::uint64_t length = candidate.bytes.size();
+    doubts_.carry[holder] -= std::min(doubts_.carry[holder], length);
+    manifest_.ledger.carried_bytes += length;
+    return false;
+  }
+  keep(candidate.block, holder);
+  manifest_.ledger.unchanged_bytes += candidate.bytes.size();
+  return true;
+}
+
+bool VersionCapture::found_duplicate(const Candidate& candidate, const Fingerprint& fingerprint) {
+  if (dedup_ == nullptr) return false;
+  const auto length = static_cast<std::uint32_t>(candidate.bytes.size());
+  const auto found = dedup_->find(fingerprint, length);
+  if (!found) return false;
+  if (found->in_current) {
+    manifest_.holders[candidate.block] = manifest_.holders[found->block];
+  } else {
+    const std::uint8_t holder = older_.holders[found->block];
+    if (avoided_[holder]) return false;
+    keep(candidate.block, holder);
+  }
+  manifest_.ledger.duplicate_here_bytes += length;
+  return true;
+}
+
+Result<void> VersionCapture::stage(const Candidate& candidate, const Fingerprint& fingerprint) {
+  const std::size_t length = candidate.bytes.size();
+  if (buffer_ == nullptr) {
+    BELAY_ASSIGN(buffer_, acquire());
+    flight_->start_segment(*buffer_);
+  }
+  if (buffer_->room() < length) BELAY_TRY(next_buffer());
+  std::byte* const to = buffer_->memory.bytes().data() + buffer_->used;
+  buffer_->blocks.push_back({fingerprint, static_cast<std::uint32_t>(buffer_->used),
+                             static_cast<std::uint32_t>(length), candidate.region});
+  buffer_->used += length;
+  copies_.push_back({to, candidate.bytes});
+  manifest_.holders[candidate.block] = own_segment();
+  flight_->written[candidate.block] = true;
+  manifest_.ledger.written_bytes += length;
+  if (dedup_ != nullptr) dedup_->add(candidate.block);
+  return {};
+}
+
+void VersionCapture::copy_staged() {
+  if (copies_.empty()) return;
+  const std::uint64_t start = equipment_.clock.now_ns();
+  std::uint64_t bytes = 0;
+  for (const Copy& copy : copies_) bytes += copy.from.size();
+  const std::size_t pieces = pieces_of(copies_.size(), bytes);
+  equipment_.parallel.run(pieces, [&](std::size_t piece) {
+    const std::size_t last = copies_.size() * (piece + 1) / pieces;
+    for (std::size_t i = copies_.size() * piece / pieces; i < last; ++i)
+      os::copy_past_cache(copies_[i].to, copies_[i].from.data(), copies_[i].from.size());
+  });
+  copies_.clear();
+  stage_ns_ += equipment_.clock.now_ns() - start;
+}
+
+Result<capture::StagingBuffer*> VersionCapture::acquire() {
+  while (true) {
+    BELAY_ASSIGN(auto* buffer, equipment_.staging.try_acquire());
+    if (buffer != nullptr) return buffer;
+    if (!equipment_.worker.pending())
+      return fail(Code::no_space, "staging: no memory is free; raise `staging`");
+    const std::uint64_t start = equipment_.clock.now_ns();
+    equipment_.worker.wait_one();
+    wait_ns_ += equipment_.clock.now_ns() - start;
+  }
+}
+
+Result<void> VersionCapture::next_buffer() {
+  copy_staged();
+  BELAY_ASSIGN(auto* next, acquire());
+  // Files are written in whole pages: what does not fill one moves to the next buffer's front.
+  const std::size_t rest = buffer_->used % os::kDirectAlignment;
+  std::memcpy(next->memory.bytes().data(), buffer_->memory.bytes().data() + buffer_->used - rest,
+              rest);
+  next->used = rest;
+  submit([flight = flight_, full = buffer_] { flight->write(full); });
+  buffer_ = next;
+  return {};
+}
+
+void VersionCapture::submit(std::function<void()> job) {
+  const std::uint64_t start = equipment_.clock.now_ns();
+  equipment_.worker.submit(std::move(job));
+  wait_ns_ += equipment_.clock.now_ns() - start;  // an inline worker has done it by now
+}
+
+Result<void> VersionCapture::seal() {
+  BELAY_TRY(flush());
+  submit([flight = flight_, last = std::exchange(buffer_, nullptr)] { flight->finish(last); });
+  return {};
+}
+
+void VersionCapture::abandon(const Error& error) {
+  copies_.clear();
+  submit([flight = flight_, last = std::exchange(buffer_, nullptr), error] {
+    flight->abandon(error);
+    flight->finish(last);
+  });
+}
+
+}  // namespace belay::session

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Capture of one version: fingerprint every block, ask the catalog whether it is safe, and copy to
+// staging what is not. The background half is the Flight.
+#pragma once
+
+#include <belay/region.hpp>
+#include <belay/result.hpp>
+
+#include "base/nouns.hpp"
+#include "catalog/catalog.hpp"
+#include "dedup/local_dedup.hpp"
+#include "session/equipment.hpp"
+#include "session/flight.hpp"
+#include "store/carry.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::session {
+
+/// What is known about the segments of the last existing version.
+struct SegmentDoubts {
+  std::vector<bool> missing;  ///< their blocks are unsafe
+  store::CarryPlan carry;     ///< so many bytes of their blocks count as unsafe
+};
+
+class VersionCapture {
+ public:
+  /// `dedup` may be nullptr: then equal blocks are stored each. `catalog` and `dedup` must outlive
+  /// this; the index of `dedup` must be of the catalog's manifest.
+  VersionCapture(Equipment& equipment, std::shared_ptr<Flight> flight,
+                 const catalog::Catalog& catalog, dedup::LocalDedup* dedup, SegmentDoubts doubts);
+
+  /// Captures a region. `dirty` says which blocks may have changed since the last existing version;
+  /// nullptr: any. Its memory must stay unchanged until flush() or seal() has returned.
+  Result<void> add(const std::string& name, RegionAccess& access, const std::vector<bool>* dirty);
+  /// Everything added so far has been copied or found safe.
+  Result<void> flush();
+  /// Flushes, and submits the rest of the flight: writing, voting.
+  Result<void> seal();
+  /// Submits the end of a flight that does not vote.
+  void abandon(const Error& error);
+
+  std::uint64_t stage_ns() const { return stage_ns_; }
+  std::uint64_t wait_ns() const { return wait_ns_; }
+
+ private:
+  static constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
+
+  struct Candidate {
+    fingerprint::Block bytes;
+    std::uint64_t block;     ///< in the new manifest
+    std::uint64_t previous;  ///< same place in the last existing version, or kNoBlock
+    std::uint32_t region;
+  };
+  struct Copy {
+    std::byte* to;
+    fingerprint::Block from;
+  };
+
+  bool is_untouched(std::uint64_t previous) const;
+  void keep(std::uint64_t block, std::uint8_t old_holder);
+  std::uint8_t own_segment();
+  bool found_unchanged(const Candidate& candidate, const Fingerprint& fingerprint);
+  bool found_duplicate(const Candidate& candidate, const Fingerprint& fingerprint);
+  Result<void> stage(const Candidate& candidate, const Fingerprint& fingerprint);
+  void copy_staged();
+  Result<capture::StagingBuffer*> acquire();
+  Result<void> next_buffer();
+  void submit(std::function<void()> job);
+
+  Equipment& equipment_;
+  std::shared_ptr<Flight> flight_;
+  Manifest& manifest_;
+  const Manifest& older_;
+  const catalog::Catalog& catalog_;
+  dedup::LocalDedup* dedup_;
+  SegmentDoubts doubts_;
+  std::vector<bool> avoided_;                ///< old segments that get no new references
+  std::vector<std::uint16_t> new_segments_;  ///< old segment -> index in the new manifest
+  std::uint16_t own_segment_;
+
+  std::vector<Candidate> window_;
+  std::uint64_t window_bytes_ = 0;
+  std::vector<fingerprint::Block> blocks_;
+  std::vector<Fingerprint> fingerprints_;
+  std::vector<Copy> copies_;
+  capture::StagingBuffer* buffer_ = nullptr;
+  std::uint64_t stage_ns_ = 0;
+  std::uint64_t wait_ns_ = 0;
+};
+
+}  // namespace belay::session

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where background work runs: inline, or on a thread of its own. The simulator has a third.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+namespace belay::session {
+
+/// Runs jobs one after the other in the order of submission. All members but the jobs are called
+/// by one thread. Jobs never submit jobs, never communicate, and never throw.
+class Worker {
+ public:
+  virtual ~Worker() = default;  ///< waits for all jobs
+  virtual void submit(std::function<void()> job) = 0;
+  /// Are there jobs that have not ended?
+  virtual bool pending() = 0;
+  /// Waits until at least one pending job has ended. REQUIRES: pending().
+  virtual void wait_one() = 0;
+  virtual void wait_all() = 0;
+};
+
+std::unique_ptr<Worker> make_inline_worker();
+std::unique_ptr<Worker> make_thread_worker();
+
+}  // namespace belay::session

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/file_writer.hpp"
+
+#include "base/settings.hpp"
+#include "base/try.hpp"
+#include "os/memory.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace belay::store {
+namespace {
+
+// Reserving ahead keeps large files in one piece and saves a journal transaction for each write;
+// for small files it would cost more than it saves.
+constexpr std::uint64_t kReserveBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kWorthReserving = std::uint64_t{4} << 20;
+
+Error explain_no_space(const Error& error, Tier& tier, std::uint64_t needed) {
+  if (error.code() != Code::no_space) return error;
+  const auto space = tier.space();
+  if (!space) return error;
+  return {Code::no_space,
+          fmt::format("{} (needs {} more, {} free; free space, lower `keep`, or point `store` "
+                      "elsewhere)",
+                      error.message(), format_bytes(needed), format_bytes(space->free_bytes))};
+}
+
+}  // namespace
+
+Result<FileWriter> FileWriter::create(Tier& tier, std::string name) {
+  BELAY_ASSIGN(auto file, tier.create(name));
+  return FileWriter(tier, std::move(name), std::move(file));
+}
+
+Result<void> FileWriter::write(std::span<const std::byte> bytes) {
+  const std::uint64_t end = written_ + bytes.size();
+  if (end > reserved_ && bytes.size() >= kWorthReserving) {
+    reserved_ = end + kReserveBytes;
+    // A reservation that does not fit is no reason to fail: what is needed may still fit.
+    (void)file_->reserve(reserved_);
+  }
+  if (auto done = file_->write(written_, bytes); !done)
+    return Unexpected(explain_no_space(done.error(), *tier_, bytes.size()));
+  written_ = end;
+  return {};
+}
+
+Result<void> FileWriter::flush() {
+  BELAY_TRY(write(buffer_.first(used_)));
+  used_ = 0;
+  return {};
+}
+
+Result<void> FileWriter::append(std::span<const std::byte> bytes) {
+  assert(!buffer_.empty() && buffer_.size() % os::kDirectAlignment == 0);
+  while (!bytes.empty()) {
+    const std::size_t take = std::min(bytes.size(), buffer_.size() - used_);
+    std::memcpy(buffer_.data() + used_, bytes.data(), take);
+    used_ += take;
+    bytes = bytes.subspan(take);
+    if (used_ == buffer_.size()) BELAY_TRY(flush());
+  }
+  return {};
+}
+
+Result<void> FileWriter::append_aligned(std::span<const std::byte> bytes) {
+  assert(used_ == 0 && bytes.size() % os::kDirectAlignment == 0);
+  return bytes.empty() ? Result<void>{} : write(bytes);
+}
+
+Result<void> FileWriter::finish(bool skip_sync) {
+  assert(offset() % os::kDirectAlignment == 0);
+  if (used_ > 0) BELAY_TRY(flush());
+  if (reserved_ > written_) BELAY_TRY(file_->truncate(written_));
+  if (!skip_sync)
+    if (auto done = file_->sync(); !done)
+      return Unexpected(explain_no_space(done.error(), *tier_, 0));
+  return file_->close();
+}
+
+Result<std::vector<std::byte>> read_whole(Tier& tier, const std::string& name) {
+  BELAY_ASSIGN(const auto file, tier.open(name));
+  BELAY_ASSIGN(const std::uint64_t size, file->size());
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  if (size > kMost)
+    return fail(Code::corruption, "{}/{}: {} bytes are too many for such a file", tier.place(),
+                name, size);
+  // Direct reads want aligned memory; the copy out of it is small beside the read.
+  BELAY_ASSIGN(auto memory, os::AlignedMemory::allocate(std::max<std::size_t>(size, 1)));
+  BELAY_ASSIGN(const std::size_t got, file->read(0, memory.bytes()));
+  if (got < size)
+    return fail(Code::corruption, "{}/{}: ends after {} of {} bytes", tier.place(), name, got,
+                size);
+  return std::vector<std::byte>(memory.bytes().begin(),
+                                memory.bytes().begin() + static_cast<std::ptrdiff_t>(size));
+}
+
+Result<void> put_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes,
+                       bool exclusive) {
+  BELAY_ASSIGN(auto memory, os::AlignedMemory::allocate(bytes.size()));
+  std::memcpy(memory.bytes().data(), bytes.data(), bytes.size());
+  const std::string temporary = name + ".tmp";
+  // A leftover of a killed process; nobody refers to temporary names.
+  if (auto gone = tier.remove(temporary); !gone && gone.error().code() != Code::not_found)
+    return gone;
+  BELAY_ASSIGN(const auto file, tier.create(temporary));
+  BELAY_TRY(file->write(0, memory.bytes()));
+  BELAY_TRY(file->truncate(bytes.size()));  // direct I/O writes whole pages
+  BELAY_TRY(file->sync());
+  BELAY_TRY(file->close());
+  return tier.publish(temporary, name, exclusive);
+}
+
+}  // namespace belay::store

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/mistakes.hpp"
+#include "base/try.hpp"
+#include "store/tier.hpp"
+
+namespace belay::store {
+namespace {
+
+class LocalTier final : public Tier {
+ public:
+  LocalTier(os::Files& files, std::string directory)
+      : files_(files), directory_(std::move(directory)) {}
+
+  Result<std::unique_ptr<os::File>> create(const std::string& name) override {
+    return files_.create(path(name), /*direct=*/true);
+  }
+  Result<std::unique_ptr<os::File>> open(const std::string& name) override {
+    return files_.open(path(name), /*direct=*/true);
+  }
+  Result<void> publish(const std::string& temporary, const std::string& name,
+                       bool exclusive) override {
+    BELAY_TRY(exclusive ? files_.rename_new(path(temporary), path(name))
+                        : files_.rename(path(temporary), path(name)));
+    if (planted(Mistake::skip_directory_sync)) return {};
+    return sync_names();
+  }
+  Result<std::uint64_t> touch(const std::string& name) override { return files_.touch(path(name)); }
+  Result<void> remove(const std::string& name) override { return files_.remove(path(name)); }
+  Result<void> sync_names() override { return files_.sync_directory(directory_); }
+  Result<std::vector<std::string>> list() override {
+    BELAY_ASSIGN(const auto entries, files_.list(directory_));
+    std::vector<std::string> names;
+    for (const os::DirectoryEntry& entry : entries)
+      if (entry.kind == os::EntryKind::file) names.push_back(entry.name);
+    return names;
+  }
+  Result<os::Space> space() override { return files_.space(directory_); }
+  const std::string& place() const override { return directory_; }
+
+ private:
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+
+  os::Files& files_;
+  std::string directory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tier> make_local_tier(os::Files& files, std::string directory) {
+  return std::make_unique<LocalTier>(files, std::move(directory));
+}
+
+}  // namespace belay::store

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/retention.hpp"
+
+#include <gtest/gtest.h>
+
+namespace belay::store {
+namespace {
+
+using Keys = std::vector<VersionKey>;
+
+TEST(Retention, KeepsTheNewestExistingVersions) {
+  const std::vector<KnownVersion> known{{{1, 1}, true}, {{1, 2}, true}, {{1, 3}, true}};
+  EXPECT_EQ(versions_to_retire(known, {.keep = 2, .run = 1}), (Keys{{1, 1}}));
+  EXPECT_EQ(versions_to_retire(known, {.keep = 1, .run = 1}), (Keys{{1, 2}, {1, 1}}));
+  EXPECT_TRUE(versions_to_retire(known, {.keep = 3, .run = 1}).empty());
+}
+
+TEST(Retention, VersionsThatDoNotExistNeverPushOutOnesThatDo) {
+  const std::vector<KnownVersion> known{
+      {{1, 1}, true}, {{1, 2}, false}, {{1, 3}, true}, {{1, 4}, false}, {{1, 5}, false}};
+  EXPECT_TRUE(versions_to_retire(known, {.keep = 2, .run = 1}).empty());
+  EXPECT_EQ(versions_to_retire(known, {.keep = 1, .run = 1}), (Keys{{1, 2}, {1, 1}}));
+}
+
+TEST(Retention, EarlierRunsStayUntilThisRunHasRestored) {
+  const std::vector<KnownVersion> known{
+      {{1, 8}, true}, {{1, 9}, true}, {{2, 10}, true}, {{2, 11}, true}, {{2, 12}, true}};
+  EXPECT_EQ(versions_to_retire(known, {.keep = 2, .run = 2}), (Keys{{2, 10}}));
+  EXPECT_EQ(versions_to_retire(known, {.keep = 2, .run = 2, .earlier_runs_count = true}),
+            (Keys{{2, 10}, {1, 9}, {1, 8}}));
+}
+
+TEST(Retention, ALaterRunIsNewerWhateverTheNumber) {
+  const std::vector<KnownVersion> known{{{1, 50}, true}, {{2, 7}, true}};
+  EXPECT_EQ(versions_to_retire(known, {.keep = 1, .run = 2, .earlier_runs_count = true}),
+            (Keys{{1, 50}}));
+}
+
+TEST(Retention, SegmentsGoWhenNoRemainingVersionCountsOnThem) {
+  const std::vector<SegmentId> here{{{1, 1}, 0}, {{1, 2}, 0}, {{2, 3}, 0}, {{2, 4}, 0}};
+  const std::vector<KnownVersion> remaining{{{2, 4}, true, {{{{1, 1}, 0}, {{2, 4}, 0}}}}};
+  EXPECT_EQ(segments_to_remove(here, remaining, {.run = 2, .earlier_runs_count = true}),
+            (std::vector<SegmentId>{{{1, 2}, 0}, {{2, 3}, 0}}));
+  EXPECT_EQ(segments_to_remove(here, remaining, {.run = 2}), (std::vector<SegmentId>{{{2, 3}, 0}}));
+}
+
+TEST(Retention, NothingOlderThanAnUnreadManifestGoes) {
+  const std::vector<SegmentId> here{{{1, 1}, 0}, {{1, 2}, 0}, {{1, 4}, 0}};
+  const std::vector<KnownVersion> remaining{{{1, 3}, false, std::nullopt}};
+  EXPECT_EQ(segments_to_remove(here, remaining, {.run = 1}), (std::vector<SegmentId>{{{1, 4}, 0}}));
+}
+
+}  // namespace
+}  // namespace belay::store

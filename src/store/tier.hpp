@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A place of immutable files: put, get, list, remove. Local storage is the first; all pass
+// tests/conformance/tier_conformance.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "os/files.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::store {
+
+/// Thread-safe. Names are plain file names, never paths.
+class Tier {
+ public:
+  virtual ~Tier() = default;
+
+  /// A new file; busy if the name is taken. Durable once File::sync() and then sync_names() have
+  /// succeeded; nobody may refer to it before.
+  virtual Result<std::unique_ptr<os::File>> create(const std::string& name) = 0;
+  virtual Result<std::unique_ptr<os::File>> open(const std::string& name) = 0;
+  /// Gives a finished file its real name, atomically and durably. With `exclusive`: busy if the
+  /// name is taken. After a failure the name may or may not be there.
+  virtual Result<void> publish(const std::string& temporary, const std::string& name,
+                               bool exclusive) = 0;
+  /// Size of a file, which is marked as used; not_found if it is gone.
+  virtual Result<std::uint64_t> touch(const std::string& name) = 0;
+  virtual Result<void> remove(const std::string& name) = 0;
+  /// Makes new and removed names durable.
+  virtual Result<void> sync_names() = 0;
+  /// Regular files only, sorted.
+  virtual Result<std::vector<std::string>> list() = 0;
+  virtual Result<os::Space> space() = 0;
+  /// For messages: where this is.
+  virtual const std::string& place() const = 0;
+};
+
+/// A directory that exists.
+std::unique_ptr<Tier> make_local_tier(os::Files& files, std::string directory);
+
+/// The whole content of a small file.
+Result<std::vector<std::byte>> read_whole(Tier& tier, const std::string& name);
+/// Writes a small file under a temporary name, makes it durable and publishes it.
+Result<void> put_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes,
+                       bool exclusive);
+
+}  // namespace belay::store

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vote/claim.hpp"
+
+#include "base/try.hpp"
+#include "format/manifest.hpp"
+#include "format/names.hpp"
+#include "store/overlay_tier.hpp"
+#include "vote/agreement.hpp"
+
+#include <algorithm>
+
+namespace belay::vote {
+namespace {
+
+constexpr std::uint64_t kLockPatienceNs = 10'000'000'000;
+constexpr std::uint64_t kLockPollNs = 100'000'000;
+constexpr std::string_view kNodePrefix = "node-";
+
+/// Which ranks share a directory, and what this job calls itself in lock files.
+struct Places {
+  std::vector<std::string> nodes;  ///< by rank
+  Rank leader = 0;                 ///< lowest rank with this rank's directory
+  Rank sharers = 1;
+  std::string token;
+};
+
+std::string directory_of(const ClaimRequest& request, std::string_view node) {
+  return fmt::format("{}/{}{}", request.store, kNodePrefix, node);
+}
+
+Result<Places> find_places(Surroundings& around, const ClaimRequest& request) {
+  Places places;
+  // Ranks share a directory if node and store path are the same; a name cannot hold a line break.
+  BELAY_ASSIGN(const auto texts, gather_texts(around.group, request.node + "\n" + request.store));
+  const std::string& mine = texts[around.group.rank()];
+  places.leader = static_cast<Rank>(std::find(texts.begin(), texts.end(), mine) - texts.begin());
+  places.sharers = static_cast<Rank>(std::count(texts.begin(), texts.end(), mine));
+  for (const std::string& text : texts) places.nodes.push_back(text.substr(0, text.find('\n')));
+  std::uint64_t token = around.random.next();
+  BELAY_TRY(
+      around.group.broadcast(std::as_writable_bytes(std::span<std::uint64_t, 1>(&token, 1)), 0));
+  places.token = fmt::format("job {:016x}", token);
+  return places;
+}
+
+Result<std::vector<std::string>> abandoned_directories(Surroundings& around, const Places& places,
+                                                       const ClaimRequest& request) {
+  BELAY_ASSIGN(const auto entries, around.files.list(request.store));
+  std::vector<std::string> found;
+  for (const os::DirectoryEntry& entry : entries) {
+    if (entry.kind != os::EntryKind::directory || !entry.name.starts_with(kNodePrefix)) continue;
+    const std::string node = entry.name.substr(kNodePrefix.size());
+    if (std::find(places.nodes.begin(), places.nodes.end(), node) == places.nodes.end())
+      found.push_back(request.store + "/" + entry.name);
+  }
+  return found;
+}
+
+Result<std::unique_ptr<os::Lock>> take_lock(Surroundings& around, const std::string& directory,
+                                            const std::string& owner, const std::string& token) {
+  const std::string path = directory + "/" + std::string(format::kLockName);
+  const std::uint64_t start = around.clock.now_ns();
+  while (true) {
+    auto lock = around.files.lock(path, owner);
+    if (lock || lock.error().code() != Code::busy) return lock;
+    // Leaders that see the same abandoned directory through a shared file system are one job.
+    if (lock.error().message().find(token) != std::string::npos) return std::unique_ptr<os::Lock>();
+    if (around.clock.now_ns() - start >= kLockPatienceNs)
+      return fail(Code::busy,
+                  "store {} is in use: {} (wait for that program to end, or use another `store`)",
+                  directory, lock.error().message());
+    around.clock.sleep_ns(kLockPollNs);
+  }
+}
+
+Result<std::vector<std::unique_ptr<os::Lock>>> take_locks(Surroundings& around,
+                                                          const Places& places,
+                                                          const ClaimRequest& request) {
+  std::vector<std::unique_ptr<os::Lock>> locks;
+  if (places.leader != around.group.rank()) return locks;
+  const std::string own = directory_of(request, request.node);
+  BELAY_TRY(around.files.make_directory(own));
+  BELAY_ASSIGN(auto directories, abandoned_directories(around, places, request));
+  directories.insert(directories.begin(), own);
+  const std::string owner =
+      fmt::format("host {} pid {} {}", request.host, request.pid, places.token);
+  for (const std::string& directory : directories) {
+    BELAY_ASSIGN(auto lock, take_lock(around, directory, owner, places.token));
+    if (lock) locks.push_back(std::move(lock));
+  }
+  return locks;
+}
+
+Result<std::unique_ptr<store::Tier>> open_tier(Surroundings& around, const Places& places,
+                                               const ClaimRequest& request) {
+  BELAY_ASSIGN(const auto abandoned, abandoned_directories(around, places, request));
+  std::vector<std::unique_ptr<store::Tier>> tiers;
+  tiers.push_back(store::make_local_tier(around.files, directory_of(request, request.node)));
+  for (const std::string& directory : abandoned)
+    tiers.push_back(store::make_local_tier(around.files, directory));
+  return store::make_overlay_tier(std::move(tiers));
+}
+
+/// The one identity that all surveys speak of, if any do.
+Result<std::optional<Identity>> common_identity(const std::vector<Survey>& surveys) {
+  std::optional<Identity> common;
+  bool unreadable = false;
+  for (std::size_t rank = 0; rank < surveys.size(); ++rank) {
+    unreadable = unreadable || surveys[rank].unreadable;
+    for (const Identity& identity : surveys[rank].identities) {
+      if (!common) common = identity;
+      if (identity.store != common->store)
+        return fail(Code::invalid_argument,
+                    "the store is a mixture of stores {} and {} (seen by rank {}); put each rank's "
+                    "own directory back, or use an empty `store`",
+                    to_hex(common->store), to_hex(identity.store), rank);
+    }
+  }
+  if (!common && unreadable)
+    return fail(Code::corruption,
+                "the store holds files of Belay, but none that says whose can be read; restore the "
+                "directory from a copy, or move it away to start anew");
+  return common;
+}
+
+Result<void> check_identity(const Identity& found, const Identity& wanted) {
+  if (found.application != wanted.application)
+    return fail(Code::invalid_argument,
+                "the store belongs to application '{}', this is '{}'; use another `store`, or set "
+                "`application` if it is the same program under another name",
+                found.application, wanted.application);
+  if (found.ranks != wanted.ranks)
+    return fail(Code::invalid_argument,
+                "the store was written by {} ranks, this job has {}; start it with {} ranks or use "
+                "another `store`",
+                found.ranks, wanted.ranks, found.ranks);
+  return {};
+}
+
+Result<std::vector<Survey>> exchange_surveys(ranks::Group& group, const Survey& mine) {
+  BELAY_ASSIGN(const auto all, group.gather(encode_survey(mine)));
+  std::vector<Survey> surveys;
+  surveys.reserve(all.size());
+  for (const auto& bytes : all) surveys.push_back(decode_survey(bytes));
+  return surveys;
+}
+
+/// The found identity, or a new one that rank 0 makes up.
+Result<Identity> settle_identity(Surroundings& around, const std::vector<Survey>& surveys,
+                                 const ClaimRequest& request) {
+  std::uint64_t made[3] = {around.random.next(), around.random.next(), around.random.next()};
+  BELAY_TRY(around.group.broadcast(std::as_writable_bytes(std::span(made)), 0));
+  Identity identity{{made[0], made[1]}, made[2], around.group.size(), request.application};
+  BELAY_ASSIGN(const auto found, common_identity(surveys));
+  if (!found) return identity;
+  BELAY_TRY(check_identity(*found, identity));
+  return *found;
+}
+
+}  // namespace
+
+Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
+  Claim claim;
+  BELAY_ASSIGN(const Places places, find_places(around, request));
+  claim.leads_node = places.leader == around.group.rank();
+  claim.ranks_on_node = places.sharers;
+  BELAY_ASSIGN(claim.locks, agree_on(around.group, take_locks(around, places, request)));
+  BELAY_ASSIGN(claim.tier, agree_on(around.group, open_tier(around, places, request)));
+  BELAY_ASSIGN(claim.own,
+               agree_on(around.group, survey(*claim.tier, around.group.rank(), around.log)));
+  BELAY_ASSIGN(claim.surveys, exchange_surveys(around.group, claim.own.survey));
+  BELAY_ASSIGN(claim.identity, settle_identity(around, claim.surveys, request));
+  for (const Survey& other : claim.surveys) claim.run = std::max(claim.run, other.highest_run);
+  ++claim.run;
+  claim.record = {claim.identity.store, claim.identity.seed, claim.run,   around.group.size(),
+                  request.application,  request.host,        request.pid, around.clock.wall_ns()};
+  Result<void> claimed;
+  if (claim.leads_node)
+    claimed = store::put_whole(*claim.tier, format::run_name(claim.run),
+                               format::encode_run_record(claim.record), /*exclusive=*/true);
+  BELAY_TRY(agree(around.group, claimed));
+  return claim;
+}
+
+Result<void> check_still_ours(store::Tier& tier, Run run) {
+  BELAY_ASSIGN(const auto names, tier.list());
+  for (const std::string& name : names) {
+    const auto parsed = format::parse_name(name);
+    if (parsed && parsed->kind == format::NameKind::run && !parsed->temporary &&
+        parsed->key.run > run)
+      return fail(Code::busy,
+                  "{} was opened again (run {}) while this program (run {}) was still writing; "
+                  "this one must stop",
+                  tier.place(), parsed->key.run, run);
+  }
+  return {};
+}
+
+}  // namespace belay::vote

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking a store: node directories, locks, whose it is, and a run of its own.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "base/log.hpp"
+#include "base/nouns.hpp"
+#include "comm/group.hpp"
+#include "os/clock.hpp"
+#include "os/files.hpp"
+#include "store/tier.hpp"
+#include "vote/survey.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace belay::vote {
+
+struct ClaimRequest {
+  std::string store;
+  std::string node;  ///< failure domain of this rank
+  std::string application;
+  std::string host;
+  std::uint64_t pid = 0;
+};
+
+/// Everything outside that a claim needs.
+struct Surroundings {
+  ranks::Group& group;
+  os::Files& files;
+  os::Clock& clock;
+  os::Random& random;
+  Log& log;
+};
+
+/// A store that is this session's until the claim is destroyed.
+struct Claim {
+  Identity identity;
+  Run run = 0;
+  RunRecord record;  ///< as written to every node
+  bool leads_node = false;
+  Rank ranks_on_node = 1;
+  /// This node's directory, and under it those that no rank of this job claims: a program that
+  /// comes back under another host name finds its versions there.
+  std::unique_ptr<store::Tier> tier;
+  std::vector<std::unique_ptr<os::Lock>> locks;
+  OwnSurvey own;
+  std::vector<Survey> surveys;  ///< of all ranks
+};
+
+/// Collective. All ranks get a claim or the same error. Nothing but directories and lock files is
+/// written before it is sure that the store is free, of one piece, and this application's.
+Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request);
+
+/// busy if a later run has claimed the store: ranks may outlive a killed job by seconds.
+Result<void> check_still_ours(store::Tier& tier, Run run);
+
+}  // namespace belay::vote

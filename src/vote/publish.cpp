@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vote/publish.hpp"
+
+#include "base/try.hpp"
+#include "format/manifest.hpp"
+#include "format/names.hpp"
+#include "store/file_writer.hpp"
+#include "vote/claim.hpp"
+
+namespace belay::vote {
+namespace {
+
+bool names_own_segment(const Manifest& manifest) {
+  const SegmentId own{manifest.origin.key, manifest.origin.rank};
+  for (const SegmentRef& segment : manifest.segments)
+    if (segment.id == own) return true;
+  return false;
+}
+
+/// A file that is gone already is as good as removed.
+bool remove_file(store::Tier& tier, const std::string& name, Log& log) {
+  auto removed = tier.remove(name);
+  if (removed || removed.error().code() == Code::not_found) return true;
+  log.warn("retire: {}", removed.error().message());
+  return false;
+}
+
+}  // namespace
+
+Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
+                              std::span<std::byte> buffer) {
+  const std::string name = format::manifest_name(manifest.origin.key, manifest.origin.rank);
+  const std::string temporary = format::temporary_name(name);
+  BELAY_ASSIGN(auto writer, store::FileWriter::create(tier, temporary));
+  writer.lend(buffer);
+  BELAY_TRY(format::encode_manifest(manifest, writer));
+  const std::uint64_t bytes = writer.offset();
+  BELAY_TRY(writer.finish());
+  // The segment's name must be durable before the manifest can be seen; older ones are already.
+  if (names_own_segment(manifest)) BELAY_TRY(tier.sync_names());
+  BELAY_TRY(check_still_ours(tier, manifest.origin.key.run));
+  BELAY_TRY(tier.publish(temporary, name, /*exclusive=*/false));
+  return bytes;
+}
+
+Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log& log) {
+  Retired left;
+  for (const VersionKey& key : retired.manifests)
+    if (!remove_file(tier, format::manifest_name(key, rank), log)) left.manifests.push_back(key);
+  Result<void> synced;
+  if (!retired.manifests.empty() && !retired.segments.empty()) synced = tier.sync_names();
+  if (!synced) log.warn("retire: {}", synced.error().message());
+  const bool manifests_are_gone = synced && left.manifests.empty();
+  for (const SegmentId& segment : retired.segments)
+    if (!manifests_are_gone || !remove_file(tier, format::segment_name(segment), log))
+      left.segments.push_back(segment);
+  for (const std::string& name : retired.others)
+    if (!remove_file(tier, name, log)) left.others.push_back(name);
+  return left;
+}
+
+Result<void> mark_settled(store::Tier& tier, const RunRecord& record) {
+  return store::put_whole(tier, std::string(format::kSettledName),
+                          format::encode_run_record(record), /*exclusive=*/false);
+}
+
+}  // namespace belay::vote

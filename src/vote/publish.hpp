@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Casting a vote, and clearing away what no vote needs any more.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "base/log.hpp"
+#include "base/nouns.hpp"
+#include "store/tier.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace belay::vote {
+
+/// Writes the manifest, makes everything that it names durable by name, and publishes it: from then
+/// on this rank has voted. Returns the bytes written. `buffer` is aligned memory.
+/// REQUIRES: the contents of every segment that the manifest names are durable.
+Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
+                              std::span<std::byte> buffer);
+
+/// Files that may go. Manifests go first and durably, so that no manifest ever names a segment that
+/// was removed on purpose.
+struct Retired {
+  std::vector<VersionKey> manifests;
+  std::vector<SegmentId> segments;
+  std::vector<std::string> others;  ///< temporaries, run records of earlier runs
+
+  bool empty() const { return manifests.empty() && segments.empty() && others.empty(); }
+};
+
+/// Returns what could not be removed, which is logged too.
+Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log& log);
+
+/// Leaves the mark that a version of this store has existed.
+Result<void> mark_settled(store::Tier& tier, const RunRecord& record);
+
+}  // namespace belay::vote

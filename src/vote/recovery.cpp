@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vote/recovery.hpp"
+
+#include "base/mistakes.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace belay::vote {
+namespace {
+
+struct Presence {
+  std::size_t manifests = 0;
+  std::size_t readable = 0;
+};
+
+std::optional<std::vector<SegmentId>> own_segments(const OwnSurvey& own, VersionKey key) {
+  for (const Manifest& manifest : own.readable) {
+    if (manifest.origin.key != key) continue;
+    std::vector<SegmentId> segments;
+    for (const SegmentRef& segment : manifest.segments) segments.push_back(segment.id);
+    return segments;
+  }
+  const auto& all = own.survey.manifests;
+  const bool present = std::any_of(all.begin(), all.end(),
+                                   [&](const auto& manifest) { return manifest.key == key; });
+  if (present) return {};
+  return std::vector<SegmentId>{};
+}
+
+/// Has any version ever existed? A job that was killed during its very first checkpoint leaves
+/// manifests of some ranks too, and must be able to start again. What proves existence: the settled
+/// mark, a manifest of every rank, a manifest that names a parent, or a node without the record of
+/// a run in which others have voted (it was lost: recording the run comes before any vote).
+bool has_existed(const std::vector<Survey>& surveys, const std::map<VersionKey, Presence>& keys) {
+  Run least_record = surveys.front().highest_record;
+  for (const Survey& survey : surveys) {
+    least_record = std::min(least_record, survey.highest_record);
+    if (survey.settled) return true;
+    for (const SurveyedManifest& manifest : survey.manifests)
+      if (manifest.parent != VersionKey{}) return true;
+  }
+  return std::any_of(keys.begin(), keys.end(), [&](const auto& entry) {
+    return entry.second.manifests == surveys.size() || entry.first.run > least_record;
+  });
+}
+
+}  // namespace
+
+Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys) {
+  Recovery recovery;
+  std::map<VersionKey, Presence> keys;
+  Version newest_trace = 0;
+  for (const Survey& survey : surveys) {
+    recovery.highest_version = std::max(recovery.highest_version, survey.highest_version);
+    for (const SurveyedManifest& manifest : survey.manifests) {
+      Presence& presence = keys[manifest.key];
+      ++presence.manifests;
+      if (manifest.readable) ++presence.readable;
+    }
+  }
+  for (auto entry = keys.rbegin(); entry != keys.rend(); ++entry) {
+    const auto& [key, presence] = *entry;
+    const std::size_t needed = planted(Mistake::agree_on_maximum) ? 1 : surveys.size();
+    const bool exists = presence.readable >= needed;
+    recovery.known.push_back({key, exists, own_segments(own, key)});
+    if (exists && !recovery.latest) recovery.latest = key.version;
+    if (newest_trace == 0) newest_trace = key.version;
+  }
+  recovery.settled = std::any_of(surveys.begin(), surveys.end(),
+                                 [](const Survey& survey) { return survey.settled; });
+  if (!recovery.latest && has_existed(surveys, keys))
+    recovery.latest = newest_trace != 0 ? newest_trace : recovery.highest_version;
+  return recovery;
+}
+
+}  // namespace belay::vote

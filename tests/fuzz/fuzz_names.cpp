@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/names.hpp"
+#include "fuzz/fuzz_target.hpp"
+
+#include <string>
+
+namespace belay::fuzz {
+namespace {
+
+std::string make_name(const format::ParsedName& parts) {
+  switch (parts.kind) {
+    case format::NameKind::segment:
+      return format::segment_name({parts.key, parts.rank});
+    case format::NameKind::manifest:
+      return format::manifest_name(parts.key, parts.rank);
+    case format::NameKind::run:
+      return format::run_name(parts.key.run);
+  }
+  return {};
+}
+
+void check(std::string_view name) {
+  const auto parts = format::parse_name(name);
+  if (!parts) return;
+  const std::string made = make_name(*parts);
+  require((parts->temporary ? format::temporary_name(made) : made) == name,
+          "what parses is what is made");
+  require(name.find('/') == std::string_view::npos, "names stay in their directory");
+}
+
+}  // namespace
+}  // namespace belay::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  belay::fuzz::check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the seeds of the fuzz targets to corpus/<target>/. docs/format.md has the offsets; what
+the first byte of an input means is said in fuzz_target.hpp and in each target."""
+import pathlib
+import struct
+
+CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+AS_IT_IS, REPAIRED = b"\0", b"\1"
+STORE, SEED, RUN, VERSION, RANK, RANKS = bytes(range(16)), 42, 3, 12, 1, 4
+ORIGIN = STORE + struct.pack("<QQQII", SEED, RUN, VERSION, RANK, RANKS)
+FINGERPRINT = bytes(range(16, 32))
+
+
+def put(target, name, data):
+    path = CORPUS / target / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def changed(data, offset, layout, value):
+    field = struct.pack("<" + layout, value)
+    return data[:offset] + field + data[offset + len(field):]
+
+
+def region(name, size, kind=10, element=8, shape=(), type_name=b""):
+    fixed = struct.pack("<QIBBBB", size, element, kind, len(shape), len(name), len(type_name))
+    return fixed + struct.pack(f"<{len(shape)}Q", *shape) + name + type_name
+
+
+def manifest(regions, blocks, segments):
+    head = b"BELAYMAN" + struct.pack("<IIQ", 1, 512, 0) + ORIGIN
+    head += struct.pack("<QQq", 2, 11, 1_700_000_000_000_000_000)
+    head += struct.pack("<16Q", 12, *range(15))
+    head += struct.pack("<QIIBB14x", blocks, len(regions), segments, 0, 4)
+    tables = b"heat" + b"".join(struct.pack("<QQQII", 1, s + 1, 4096, s, 0) for s in range(segments))
+    file = head + tables + b"".join(regions)
+    file += bytes(-len(file) % 16) + FINGERPRINT * blocks
+    return file + bytes(i % max(segments, 1) for i in range(blocks))
+
+
+def manifests():
+    empty = manifest([], 0, 0)
+    small = manifest([region(b"step", 8, 4), region(b"grid", 1200, 10, 8, (10, 15)),
+                      region(b"p", 48, 13, 24, (2,), b"Particle"), region(b"none", 0)], 5, 2)
+    put("manifest", "empty", REPAIRED + empty)
+    put("manifest", "small", REPAIRED + small)
+    put("manifest", "not-a-manifest", AS_IT_IS + b"BELAYRUN")
+    put("manifest", "bare-header", AS_IT_IS + empty)
+    put("manifest", "newer-version", REPAIRED + changed(small, 8, "I", 7))
+    put("manifest", "block-bytes-0", REPAIRED + changed(small, 12, "I", 0))
+    put("manifest", "blocks-wrap-times-17", REPAIRED + changed(small, 224, "Q", (1 << 64) // 17 + 1))
+    put("manifest", "blocks-2-60", REPAIRED + changed(small, 224, "Q", 1 << 60))
+    put("manifest", "regions-2-32", REPAIRED + changed(empty, 232, "I", 0xFFFFFFFF))
+    put("manifest", "segments-251", REPAIRED + changed(small, 236, "I", 251))
+    put("manifest", "region-bytes-wrap", REPAIRED + manifest([region(b"r", (1 << 64) - 1)], 0, 1))
+    put("manifest", "same-name-twice", REPAIRED + manifest([region(b"r", 0)] * 2, 0, 1))
+    put("manifest", "dimensions-past-the-end", REPAIRED + changed(small, 256 + 4 + 64 + 13, "B", 255))
+    put("manifest", "holder-without-segment", REPAIRED + small[:-1] + b"\xff")
+
+
+def segment(lengths, blocks_per_extent, spoil=lambda extent: extent):
+    header = b"BELAYSEG" + struct.pack("<II", 1, 512) + ORIGIN + bytes(64)
+    payload = b"x" * sum(lengths)
+    extents, offset = [], 128
+    for first in range(0, len(lengths), blocks_per_extent):
+        part = lengths[first:first + blocks_per_extent]
+        extents.append(spoil([offset, sum(part), sum(part), first, len(part), 0, 0]))
+        offset += sum(part)
+    index = b"".join(struct.pack("<QQQQIHH", *extent) for extent in extents)
+    index += b"".join(FINGERPRINT + struct.pack("<I", length) for length in lengths)
+    return struct.pack("<QQQ", offset, len(extents), len(lengths)) + header + payload + index
+
+
+def segments():
+    small = segment([64, 3, 64, 5], 2)
+    put("segment", "empty", REPAIRED + segment([], 1))
+    put("segment", "small", REPAIRED + small)
+    put("segment", "one-block", REPAIRED + segment([7], 1))
+    put("segment", "not-a-segment", AS_IT_IS + b"BELAYMAN")
+    put("segment", "bare-header", AS_IT_IS + small[24:24 + 128])
+    put("segment", "newer-version", REPAIRED + changed(small, 24 + 8, "I", 7))
+    put("segment", "extents-wrap-times-40", REPAIRED + changed(small, 8, "Q", (1 << 64) // 40 + 1))
+    put("segment", "entries-2-61", REPAIRED + changed(small, 16, "Q", 1 << 61))
+    put("segment", "index-in-header", REPAIRED + changed(small, 0, "Q", 0))
+    put("segment", "index-past-the-end", REPAIRED + changed(small, 0, "Q", (1 << 64) - 64))
+    put("segment", "extent-end-wraps",
+        REPAIRED + segment([9, 9], 1, lambda e: [e[0], (1 << 64) - e[0]] + e[2:]))
+    put("segment", "extents-overlap", REPAIRED + segment([9, 9], 1, lambda e: [128] + e[1:]))
+    put("segment", "extent-without-entries", REPAIRED + segment([9], 1, lambda e: e[:4] + [0, 0, 0]))
+    put("segment", "unknown-codec", REPAIRED + segment([9], 1, lambda e: e[:5] + [9, 0]))
+    put("segment", "length-0", REPAIRED + segment([0], 1))
+    put("segment", "length-past-block", REPAIRED + segment([513], 1))
+
+
+def run_records():
+    def record(application, host, ranks=4):
+        return (b"BELAYRUN" + struct.pack("<II", 1, 0) + STORE +
+                struct.pack("<QQIBBHQq", SEED, RUN, ranks, len(application), len(host), 0, 4711, -1) +
+                application + host)
+    small = record(b"heat", b"node-17")
+    put("run_record", "small", REPAIRED + small)
+    put("run_record", "no-host", REPAIRED + record(b"heat", b""))
+    put("run_record", "utf-8", REPAIRED + record("wärme".encode(), b"h"))
+    put("run_record", "longest", REPAIRED + record(b"a" * 255, b"h" * 255))
+    put("run_record", "bare", AS_IT_IS + small)
+    put("run_record", "newer-version", REPAIRED + changed(small, 8, "I", 7))
+    put("run_record", "no-ranks", REPAIRED + record(b"heat", b"h", 0))
+    put("run_record", "no-application", REPAIRED + record(b"", b"h"))
+    put("run_record", "name-past-the-end", REPAIRED + changed(small, 52, "B", 255))
+    put("run_record", "control-character", REPAIRED + record(b"he\x1bat", b"h"))
+    put("run_record", "overlong-utf-8", REPAIRED + record(b"\xc0\x80", b"h"))
+
+
+def names():
+    for name, text in {
+            "segment": "segment-000001-0000000012-000003", "manifest": "manifest-000001-0000000012-000003",
+            "run": "run-000001", "temporary": "run-000001.tmp", "temporary-twice": "run-000001.tmp.tmp",
+            "largest": "segment-18446744073709551615-18446744073709551615-4294967295",
+            "run-too-large": "run-18446744073709551616", "too-many-zeros": "run-0000001",
+            "rank-too-large": "segment-000001-0000000012-4294967296", "sign": "run-+00001",
+            "escape": "../run-000001", "settled": "settled"}.items():
+        put("names", name, text.encode())
+
+
+def options():
+    every = "\n".join(["store = '/scratch/store'", "application = 'heat'", "block = '16KiB'", "hash = 'md5'",
+                       "keep = 3", "interval = '10m'", "mtbf = '24h'", "background = 'inline'", "late = 'skip'",
+                       "staging = '256MiB'", "segments = 64", "timeout = '5m'", "track = 'none'",
+                       "redundancy = 'none'", "dedup = 'local'", "node = 'n1'", "log = 'debug'"])
+    put("options", "file-of-every-option", b"t" + every.encode())
+    put("options", "file-of-odd-types", b"t" + b"keep = [1]\nblock = 1979-05-27\n[codec]\n'*' = 'raw'\nsegments = nan")
+    put("options", "file-cut", b"t" + b"store = \"")
+    put("options", "file-deep", b"t" + b"a = " + b"[" * 300)
+    put("options", "file-unknown-name", b"t" + b"blok = 3\n\"\\u0000\" = 1")
+    put("options", "environment", b"e" + b"BELAY_BLOCK=4KiB\nBELAY_INTERVAL=50 calls\nBELAY_KEEP=1\nBELAY_HASH=XXH3")
+    put("options", "environment-units", b"e" + b"BELAY_TIMEOUT=1.5h\nBELAY_MTBF=18446744073709551615ns\nBELAY_STAGING=1e3GB")
+    put("options", "environment-overflow", b"e" + b"BELAY_MTBF=18446744073709551615h\nBELAY_STAGING=99999999999999999999TiB")
+    put("options", "environment-odd", b"e" + b"BELAY_=\nBELAY_NODE=..\nBELAY_CONFIG=x\n=\nBELAY_APPLICATION=\xff\nBELAY_KEEP=-1")
+
+
+if __name__ == "__main__":
+    for write in (manifests, segments, run_records, names, options):
+        write()

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/damage.hpp"
+
+#include "format/manifest.hpp"
+#include "format/names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace belay::simulator {
+
+namespace {
+
+std::optional<format::ParsedName> parse_path(const std::string& path) {
+  return format::parse_name(std::string_view(path).substr(path.rfind('/') + 1));
+}
+
+/// The versions whose manifests name this segment.
+std::set<Version> versions_with(const os::MemoryFiles& files, const SegmentId& segment) {
+  std::set<Version> versions;
+  for (const std::string& path : files.paths()) {
+    const auto name = parse_path(path);
+    if (!name || name->kind != format::NameKind::manifest || name->temporary) continue;
+    const auto bytes = files.peek(path);
+    if (!bytes) continue;
+    const auto manifest = format::decode_manifest(*bytes);
+    if (!manifest) continue;
+    const auto& segments = manifest->segments;
+    if (std::any_of(segments.begin(), segments.end(),
+                    [&](const SegmentRef& ref) { return ref.id == segment; }))
+      versions.insert(name->key.version);
+  }
+  return versions;
+}
+
+}  // namespace
+
+bool StoreCensus::traces() const {
+  const auto any = [](const auto& counts) {
+    return std::any_of(counts.begin(), counts.end(), [](std::size_t n) { return n > 0; });
+  };
+  return any(manifests) || any(segments);
+}
+
+StoreCensus take_census(const os::MemoryFiles& files, Rank ranks) {
+  StoreCensus census;
+  census.manifests.resize(ranks);
+  census.segments.resize(ranks);
+  for (const std::string& path : files.paths()) {
+    const auto name = parse_path(path);
+    if (!name) continue;
+    if (name->temporary) {
+      ++census.temporaries;
+    } else if (name->kind == format::NameKind::manifest) {
+      census.versions.insert(name->key.version);
+      ++census.manifests.at(name->rank);
+    } else if (name->kind == format::NameKind::segment) {
+      ++census.segments.at(name->rank);
+    }
+  }
+  return census;
+}
+
+DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
+  const auto paths = files.paths();
+  if (paths.empty()) return {};
+  const std::string& path = paths[random.below(paths.size())];
+  const auto bytes = files.peek(path);
+  const std::uint64_t size = bytes ? bytes->size() : 0;
+
+  DamageDone done;
+  if (const auto name = parse_path(path); name && !name->temporary) {
+    if (name->kind == format::NameKind::manifest) done.versions = {name->key.version};
+    if (name->kind == format::NameKind::segment)
+      done.versions = versions_with(files, {name->key, name->rank});
+  }
+  Result<void> damaged;
+  const std::uint64_t kind = random.below(4);
+  if (kind == 0 || size == 0) {
+    done.what = fmt::format("erase {}", path);
+    damaged = files.erase(path);
+  } else if (kind == 1) {
+    const std::uint64_t left = random.below(size);
+    done.what = fmt::format("cut {} to {} bytes", path, left);
+    damaged = files.cut(path, left);
+  } else {
+    const std::uint64_t bit = random.below(8 * size);
+    done.what = fmt::format("flip bit {} of byte {} of {}", bit % 8, bit / 8, path);
+    damaged = files.flip(path, bit);
+  }
+  if (!damaged) done.what += ": " + damaged.error().message();
+  return done;
+}
+
+}  // namespace belay::simulator

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies in a simulated store, as far as the oracle needs to know, and damage to it.
+#pragma once
+
+#include "base/nouns.hpp"
+#include "os/memory_files.hpp"
+#include "simulator/sim_random.hpp"
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace belay::simulator {
+
+struct StoreCensus {
+  std::set<Version> versions;          ///< that any rank has a manifest of
+  std::vector<std::size_t> manifests;  ///< by rank
+  std::vector<std::size_t> segments;   ///< by rank
+  std::size_t temporaries = 0;
+  bool traces() const;  ///< of any version
+};
+
+StoreCensus take_census(const os::MemoryFiles& files, Rank ranks);
+
+struct DamageDone {
+  std::string what;            ///< for the trace
+  std::set<Version> versions;  ///< that count on the damaged file
+};
+
+/// Flips a bit of a file of the store, or cuts or erases it. Without files it does nothing.
+DamageDone damage_store(os::MemoryFiles& files, SimRandom& random);
+
+}  // namespace belay::simulator

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// One history: several runs of a simulated job over one store, with everything that can go wrong,
+// judged by the oracle. The seed decides all of it.
+#pragma once
+
+#include "simulator/scheduler.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace belay::simulator {
+
+struct HistoryOutcome {
+  std::vector<std::string> violations;
+  std::uint64_t digest = 0;       ///< equal for equal histories
+  std::uint64_t operations = 0;   ///< file operations and collectives
+  std::uint64_t checkpoints = 0;  ///< collective calls
+  std::uint64_t restores = 0;     ///< that gave a version
+};
+
+/// `verbose` prints every operation.
+HistoryOutcome run_history(std::uint64_t seed, TaskThreads& threads, bool verbose);
+
+}  // namespace belay::simulator

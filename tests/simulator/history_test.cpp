@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/history.hpp"
+
+#include "simulator/oracle.hpp"
+
+#include <gtest/gtest.h>
+
+namespace belay::simulator {
+namespace {
+
+TEST(History, TheSeedRepeatsEverything) {
+  TaskThreads threads;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto first = run_history(seed, threads, false);
+    const auto second = run_history(seed, threads, false);
+    EXPECT_EQ(first.digest, second.digest) << "seed " << seed;
+    EXPECT_EQ(first.violations, second.violations) << "seed " << seed;
+    EXPECT_GT(first.operations, 0u);
+  }
+}
+
+class OracleTest : public ::testing::Test {
+ protected:
+  static std::vector<std::byte> bytes(int value) { return {std::byte(value), std::byte{1}}; }
+
+  /// Both ranks capture `value` as `version`.
+  void capture(std::size_t call, Version version, int value) {
+    for (const Rank rank : {0u, 1u}) {
+      Attempt& attempt = oracle.begin_capture(call, rank);
+      attempt.ranks[rank].state = {{"a", bytes(value)}};
+      oracle.end_capture(attempt, rank, version, false);
+    }
+  }
+  /// Rank 0 gets version `version` with `value`, rank 1 with `other`.
+  void restore(Version version, int value, int other) {
+    RestoreEvent event;
+    event.run = oracle.run();
+    event.ranks.resize(2);
+    for (auto& part : event.ranks) {
+      part.returned = true;
+      part.version = version;
+    }
+    event.ranks[0].after = {{"a", bytes(value)}};
+    event.ranks[1].after = {{"a", bytes(other)}};
+    oracle.check_restore(event);
+  }
+
+  Oracle oracle{2, 1};
+};
+
+TEST_F(OracleTest, AcceptsTheNewestVersion) {
+  capture(0, 1, 10);
+  capture(1, 2, 20);
+  oracle.told(0, 2, "wait()");
+  oracle.start_run(1);
+  restore(2, 20, 20);
+  EXPECT_TRUE(oracle.violations().empty());
+}
+
+TEST_F(OracleTest, FindsAMixture) {
+  capture(0, 1, 10);
+  capture(1, 2, 20);
+  oracle.start_run(1);
+  restore(2, 20, 10);
+  ASSERT_EQ(oracle.violations().size(), 1u);
+  EXPECT_EQ(oracle.violations()[0],
+            "restart 1: rank 1: region 'a' differs at byte 0 from version 2");
+}
+
+TEST_F(OracleTest, FindsAVersionThatIsOlderThanPromised) {
+  capture(0, 1, 10);
+  capture(1, 2, 20);
+  oracle.told(1, 2, "wait()");
+  oracle.start_run(1);
+  restore(1, 10, 10);
+  EXPECT_EQ(oracle.violations().size(), 1u);
+}
+
+TEST_F(OracleTest, DamageExcusesAnOlderVersion) {
+  capture(0, 1, 10);
+  capture(1, 2, 20);
+  oracle.told(1, 2, "wait()");
+  oracle.damage({2});
+  oracle.start_run(1);
+  restore(1, 10, 10);
+  EXPECT_TRUE(oracle.violations().empty());
+}
+
+TEST_F(OracleTest, FindsANumberThatIsUsedAgain) {
+  capture(0, 1, 10);
+  oracle.start_run(1);
+  capture(0, 1, 10);
+  EXPECT_FALSE(oracle.violations().empty());
+}
+
+TEST_F(OracleTest, FindsAVersionThatOneRankDidNotCapture) {
+  Attempt& attempt = oracle.begin_capture(0, 0);
+  attempt.ranks[0].state = {{"a", bytes(10)}};
+  oracle.end_capture(attempt, 0, Version{1}, false);
+  oracle.start_run(1);
+  restore(1, 10, 10);
+  EXPECT_FALSE(oracle.violations().empty());
+}
+
+TEST_F(OracleTest, FindsAPromiseOfAVersionThatOneRankFailedToCapture) {
+  capture(0, 1, 10);
+  Attempt& attempt = oracle.begin_capture(0, 1);
+  oracle.end_capture(attempt, 1, Unexpected(Error(Code::io, "no")), false);
+  oracle.told(0, 1, "wait()");
+  EXPECT_FALSE(oracle.violations().empty());
+}
+
+TEST_F(OracleTest, FindsAFirstStartThatIsNone) {
+  capture(0, 1, 10);
+  oracle.told(0, 1, "wait()");
+  oracle.damage({1});
+  oracle.start_run(1);
+  oracle.check_latest(0, {}, true);
+  EXPECT_EQ(oracle.violations().size(), 1u);
+}
+
+TEST_F(OracleTest, RecognisesAVersionWhoseNumberNobodyLivedToLearn) {
+  for (const Rank rank : {0u, 1u})
+    oracle.begin_capture(0, rank).ranks[rank].state = {{"a", bytes(10)}};
+  oracle.start_run(1);
+  restore(1, 10, 10);
+  EXPECT_TRUE(oracle.violations().empty());
+  restore(2, 11, 11);
+  EXPECT_EQ(oracle.violations().size(), 1u);
+}
+
+}  // namespace
+}  // namespace belay::simulator

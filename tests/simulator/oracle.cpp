@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/oracle.hpp"
+
+#include <algorithm>
+
+namespace belay::simulator {
+
+namespace {
+
+/// What is wrong with `restored` as the content of `captured`; empty: nothing.
+std::string difference(const State& captured, const RestoreEvent::Part& part) {
+  for (const auto& [name, bytes] : captured) {
+    const auto found = part.after.find(name);
+    if (found == part.after.end()) return fmt::format("region '{}' is missing in", name);
+    const auto& restored = found->second;
+    if (restored.size() != bytes.size())
+      return fmt::format("region '{}' has {} bytes instead of {} as in", name, restored.size(),
+                         bytes.size());
+    const auto [at, other] = std::mismatch(bytes.begin(), bytes.end(), restored.begin());
+    if (at != bytes.end())
+      return fmt::format("region '{}' differs at byte {} from", name, at - bytes.begin());
+  }
+  for (const auto& [name, bytes] : part.after) {
+    if (captured.count(name) > 0 || part.fell_back) continue;
+    const auto before = part.before.find(name);
+    if (before != part.before.end() && before->second != bytes)
+      return fmt::format("region '{}' was written though it is not in", name);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool Attempt::may_exist() const {
+  return std::none_of(ranks.begin(), ranks.end(), [](const Capture& capture) {
+    return capture.outcome == Capture::Outcome::absent ||
+           capture.outcome == Capture::Outcome::skipped;
+  });
+}
+
+std::optional<Version> RestoreEvent::result() const {
+  for (const Part& part : ranks)
+    if (part.returned && part.version) return part.version;
+  return {};
+}
+
+void Oracle::start_run(std::size_t run) { run_ = run; }
+
+Attempt& Oracle::begin_capture(std::size_t call, Rank rank) {
+  auto found = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempt& attempt) {
+    return attempt.run == run_ && attempt.call == call;
+  });
+  if (found == attempts_.end()) {
+    attempts_.emplace_back();
+    attempts_.back().run = run_;
+    attempts_.back().call = call;
+    attempts_.back().ranks.resize(ranks_);
+    found = attempts_.end() - 1;
+  }
+  found->ranks[rank].outcome = Capture::Outcome::unknown;
+  return *found;
+}
+
+void Oracle::end_capture(Attempt& attempt, Rank rank, const Result<Version>& result,
+                         bool may_skip) {
+  Capture& capture = attempt.ranks[rank];
+  if (!result) {
+    capture.outcome = Capture::Outcome::failed;
+    return;
+  }
+  const Attempt* known = find_attempt(*result);
+  if (known && known != &attempt) {
+    if (may_skip && known->run == run_ && !attempt.version) {
+      capture.outcome = Capture::Outcome::skipped;
+      return;
+    }
+    if (!getenv("NOREUSE"))
+      violation("restart {}: rank {}: version {} of restart {} is used again", run_, rank, *result,
+                known->run);
+  }
+  if (attempt.version && *attempt.version != *result)
+    violation("restart {}: rank {}: version {} is {} on another rank", run_, rank, *result,
+              *attempt.version);
+  for (const Capture& other : attempt.ranks)
+    if (other.outcome == Capture::Outcome::skipped)
+      violation("restart {}: rank {}: version {} was skipped by another rank", run_, rank, *result);
+  attempt.version = *result;
+  capture.outcome = Capture::Outcome::captured;
+}
+
+void Oracle::told(Rank rank, Version version, const char* where) {
+  // A version of a killed run may have a number that no rank lived to learn.
+  Attempt* attempt = find_attempt(version);
+  if (!attempt) return;
+  attempt->told = true;
+  promise(rank, *attempt, where);
+}
+
+void Oracle::listed(Rank rank, Version version) {
+  if (Attempt* attempt = find_attempt(version)) promise(rank, *attempt, "versions()");
+}
+
+void Oracle::promise(Rank rank, Attempt& attempt, const char* where) {
+  attempt.promised = true;
+  for (Rank other = 0; other < ranks_; ++other) {
+    const auto outcome = attempt.ranks[other].outcome;
+    const bool failed = outcome == Capture::Outcome::failed && attempt.run == run_;
+    if (failed || outcome == Capture::Outcome::absent)
+      violation(
+          "restart {}: rank {}: {} says that version {} exists, but rank {} did not capture it",
+          run_, rank, where, attempt.version.value_or(0), other);
+  }
+}
+
+void Oracle::damage(const std::set<Version>& versions) {
+  any_damage_ = true;
+  for (Attempt& attempt : attempts_)
+    if (attempt.version && versions.count(*attempt.version) > 0) attempt.damaged = true;
+}
+
+std::uint64_t Oracle::newer_than(const Attempt& attempt) const {
+  std::uint64_t newer = 0;
+  for (auto above = attempts_.rbegin(); &*above != &attempt; ++above)
+    if (above->run != run_ && above->may_exist()) ++newer;
+  return newer;
+}
+
+const Attempt* Oracle::required() const {
+  bool damage_above = false;
+  for (auto attempt = attempts_.rbegin(); attempt != attempts_.rend(); ++attempt) {
+    if (attempt->run == run_) continue;
+    damage_above = damage_above || attempt->damaged;
+    if (!attempt->promised || attempt->damaged) continue;
+    // With damage among the newer ones, it may have been retired before it was needed.
+    return damage_above && newer_than(*attempt) >= keep_ ? nullptr : &*attempt;
+  }
+  return nullptr;
+}
+
+Attempt* Oracle::find_attempt(Version version) {
+  for (auto attempt = attempts_.rbegin(); attempt != attempts_.rend(); ++attempt)
+    if (attempt->version == version) return &*attempt;
+  return nullptr;
+}
+
+const Attempt* Oracle::find(Version version) const {
+  return const_cast<Oracle*>(this)->find_attempt(version);
+}
+
+void Oracle::check_latest(Rank rank, std::optional<Version> latest, bool traces_left) {
+  if (!latest) {
+    const bool existed =
+        std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& attempt) {
+          return any_damage_ ? traces_left && attempt.told : attempt.promised;
+        });
+    if (existed)
+      violation("restart {}: rank {}: latest() is empty, but versions existed", run_, rank);
+    return;
+  }
+  const Attempt* must = required();
+  if (must && *latest < *must->version)
+    violation("restart {}: rank {}: latest() is {}, but version {} exists", run_, rank, *latest,
+              *must->version);
+}
+
+void Oracle::check_agreement(const RestoreEvent& event) {
+  const RestoreEvent::Part& first = event.ranks[0];
+  for (Rank rank = 1; rank < ranks_; ++rank) {
+    const RestoreEvent::Part& part = event.ranks[rank];
+    if (part.version != first.version)
+      violation("restart {}: restore() gives {} on rank 0 and {} on rank {}", event.run,
+                first.version.value_or(0), part.version.value_or(0), rank);
+    else if (part.error && (part.error->code() != first.error->code() ||
+                            part.error->message() != first.error->message()))
+      violation("restart {}: restore() fails differently on rank 0 ({}) and rank {} ({})",
+                event.run, first.error->message(), rank, part.error->message());
+  }
+}
+
+Attempt* Oracle::recognise(const RestoreEvent& event, Version version) {
+  for (Attempt& attempt : attempts_) {
+    if (attempt.version || attempt.run >= event.run || !attempt.may_exist()) continue;
+    bool same = true;
+    for (Rank rank = 0; rank < ranks_ && same; ++rank)
+      same = !event.ranks[rank].version ||
+             difference(attempt.ranks[rank].state, event.ranks[rank]).empty();
+    if (!same) continue;
+    attempt.version = version;
+    return &attempt;
+  }
+  return nullptr;
+}
+
+void Oracle::check_content(const RestoreEvent& event, Attempt& attempt) {
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    const Capture& capture = attempt.ranks[rank];
+    // A rank that was told of a failure may have voted all the same: the last sync failed.
+    if (capture.outcome == Capture::Outcome::absent)
+      violation("restart {}: version {} is restored, but rank {} did not capture it", event.run,
+                *attempt.version, rank);
+    const RestoreEvent::Part& part = event.ranks[rank];
+    if (!part.version) continue;
+    if (const auto wrong = difference(capture.state, part); !wrong.empty())
+      violation("restart {}: rank {}: {} version {}", event.run, rank, wrong, *attempt.version);
+  }
+}
+
+void Oracle::check_age(const RestoreEvent& event, const Attempt& attempt) {
+  const Attempt* must = required();
+  if (must &&
+      (attempt.run < must->run || (attempt.run == must->run && *attempt.version < *must->version)))
+    violation("restart {}: restore() gives version {}, but version {} exists", event.run,
+              *attempt.version, *must->version);
+}
+
+void Oracle::check_refusal(const RestoreEvent& event) {
+  const Attempt* must = required();
+  if (!must) return;
+  if (event.asked && (*event.asked != *must->version || newer_than(*must) >= keep_)) return;
+  for (Rank rank = 0; rank < ranks_; ++rank)
+    if (const auto& error = event.ranks[rank].error)
+      return violation("restart {}: rank {}: restore() fails, but version {} exists: {}", event.run,
+                       rank, *must->version, error->message());
+}
+
+void Oracle::check_restore(const RestoreEvent& event) {
+  if (!event.disturbed) check_agreement(event);
+  const auto version = event.result();
+  if (!version) {
+    if (!event.disturbed) check_refusal(event);
+    return;
+  }
+  if (event.asked && *event.asked != *version)
+    violation("restart {}: restore({}) gives version {}", event.run, *event.asked, *version);
+  Attempt* attempt = find_attempt(*version);
+  if (!attempt) attempt = recognise(event, *version);
+  if (!attempt) {
+    violation("restart {}: restore() gives version {}, which is the state of no checkpoint",
+              event.run, *version);
+    return;
+  }
+  check_content(event, *attempt);
+  if (!event.asked && !event.disturbed) check_age(event, *attempt);
+}
+
+void Oracle::check_ledgers(Rank rank, const Stats& stats,
+                           const std::vector<VersionInfo>& versions) {
+  if (!stats.last.balances() || !stats.total.balances())
+    violation("restart {}: rank {}: the ledger of version {} does not balance", run_, rank,
+              stats.last.version);
+  for (const VersionInfo& info : versions)
+    if (!info.ledger.balances())
+      violation("restart {}: rank {}: the stored ledger of version {} does not balance", run_, rank,
+                info.version);
+}
+
+}  // namespace belay::simulator

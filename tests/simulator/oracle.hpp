@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must be true, whatever happened. The oracle remembers every rank's bytes at each capture and
+// what the library promised, and judges what comes back.
+#pragma once
+
+#include <belay/result.hpp>
+#include <belay/stats.hpp>
+
+#include "base/nouns.hpp"
+#include "simulator/application.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace belay::simulator {
+
+/// One rank's part in one call of checkpoint().
+struct Capture {
+  enum class Outcome { absent, unknown, captured, skipped, failed };
+  Outcome outcome = Outcome::absent;  ///< unknown: the rank was killed before the call returned
+  State state;
+};
+
+/// One collective call of checkpoint() or commit().
+struct Attempt {
+  std::size_t run = 0;
+  std::size_t call = 0;  ///< in the run
+  std::optional<Version> version;
+  std::vector<Capture> ranks;
+  bool promised = false;  ///< some rank could see that the version exists
+  bool told = false;      ///< wait() or close() said so
+  bool damaged = false;   ///< a file that it counts on was damaged later
+
+  /// Could it exist, as far as its captures go?
+  bool may_exist() const;
+};
+
+/// One collective call of restore().
+struct RestoreEvent {
+  struct Part {
+    bool returned = false;  ///< before the rank was killed
+    std::optional<Version> version;
+    std::optional<Error> error;
+    State before;
+    State after;
+    bool fell_back =
+        false;  ///< newer versions may have been tried, which leaves regions unspecified
+  };
+  std::size_t run = 0;
+  std::optional<Version> asked;
+  std::vector<Part> ranks;
+  bool disturbed = false;  ///< kills or faults struck before all ranks had returned
+
+  std::optional<Version> result() const;  ///< of any rank
+};
+
+/// Members are called by tasks of a Scheduler, or while none runs.
+class Oracle {
+ public:
+  Oracle(Rank ranks, std::uint64_t keep) : ranks_(ranks), keep_(keep) {}
+
+  template <class... Args>
+  void violation(fmt::format_string<Args...> format, Args&&... args) {
+    if (violations_.size() < kMostViolations)
+      violations_.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+  const std::vector<std::string>& violations() const { return violations_; }
+
+  void start_run(std::size_t run);
+  std::size_t run() const { return run_; }
+
+  /// This run's call `call`; rank's part in it begins.
+  Attempt& begin_capture(std::size_t call, Rank rank);
+  /// The rank's call returned. `may_skip`: it may give the number of a version in flight instead.
+  void end_capture(Attempt& attempt, Rank rank, const Result<Version>& result, bool may_skip);
+  /// wait() or close() told a rank that this version exists. 0: that none does.
+  void told(Rank rank, Version version, const char* where);
+  /// versions() of a rank lists this version.
+  void listed(Rank rank, Version version);
+
+  /// All versions that count on a damaged file.
+  void damage(const std::set<Version>& versions);
+  bool any_damage() const { return any_damage_; }
+  /// The version that a restart must at least bring back, if there is one.
+  const Attempt* required() const;
+  const Attempt* find(Version version) const;
+
+  void check_latest(Rank rank, std::optional<Version> latest, bool traces_left);
+  void check_restore(const RestoreEvent& event);
+  void check_ledgers(Rank rank, const Stats& stats, const std::vector<VersionInfo>& versions);
+
+ private:
+  static constexpr std::size_t kMostViolations = 5;
+
+  Attempt* find_attempt(Version version);
+  void promise(Rank rank, Attempt& attempt, const char* where);
+  /// How many versions that are newer may exist?
+  std::uint64_t newer_than(const Attempt& attempt) const;
+  Attempt* recognise(const RestoreEvent& event, Version version);
+  void check_agreement(const RestoreEvent& event);
+  void check_content(const RestoreEvent& event, Attempt& attempt);
+  void check_age(const RestoreEvent& event, const Attempt& attempt);
+  void check_refusal(const RestoreEvent& event);
+
+  Rank ranks_;
+  std::uint64_t keep_;
+  std::size_t run_ = 0;
+  bool any_damage_ = false;
+  std::deque<Attempt> attempts_;  ///< in order: newer ones last
+  std::vector<std::string> violations_;
+};
+
+}  // namespace belay::simulator

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/plan.hpp"
+
+#include <cerrno>
+
+namespace belay::simulator {
+
+namespace {
+
+using Kind = os::Operation::Kind;
+
+constexpr std::uint32_t bit(Kind kind) { return 1u << static_cast<unsigned>(kind); }
+
+constexpr std::uint32_t kWrites = bit(Kind::create) | bit(Kind::write) | bit(Kind::sync) |
+                                  bit(Kind::reserve) | bit(Kind::truncate) | bit(Kind::close) |
+                                  bit(Kind::rename) | bit(Kind::rename_new) |
+                                  bit(Kind::sync_directory);
+constexpr std::uint32_t kAll = ~0u;
+
+// Roughly how many operations a rank performs, so that kills and faults are spread over a run.
+constexpr std::uint64_t kPointsToOpen = 50;
+constexpr std::uint64_t kPointsOfAct = 18;
+
+Fault make_fault(SimRandom& random, const HistoryPlan& history, std::uint64_t acts) {
+  static constexpr std::uint32_t kKinds[] = {
+      bit(Kind::write),
+      bit(Kind::sync),
+      bit(Kind::rename) | bit(Kind::rename_new),
+      bit(Kind::create),
+      bit(Kind::sync_directory),
+      bit(Kind::remove) | bit(Kind::touch),
+      bit(Kind::close),
+      kWrites,
+      kAll,
+  };
+  Fault fault;
+  fault.rank = static_cast<Rank>(random.below(history.ranks));
+  fault.kinds = random.pick(std::span<const std::uint32_t>(kKinds));
+  fault.skip = random.below(1 + acts * (fault.kinds == kAll || fault.kinds == kWrites ? 12 : 2));
+  fault.count = random.one_in(3) ? ~0ull : random.between(1, 3);
+  fault.action.error = random.one_in(3) ? ENOSPC : EIO;
+  fault.action.torn = random.one_in(2);
+  fault.action.after = random.one_in(4);
+  return fault;
+}
+
+void add_kills(SimRandom& random, const HistoryPlan& history, RunPlan& run) {
+  const std::uint64_t points = kPointsToOpen + kPointsOfAct * run.acts.size();
+  const auto manner = [&] { return static_cast<Manner>(random.below(3)); };
+  if (run.end == End::power_cut || random.one_in(3)) {
+    run.kills.push_back({{}, 1 + random.below(points * history.ranks), manner()});
+    return;
+  }
+  const auto first = static_cast<Rank>(random.below(history.ranks));
+  const std::uint64_t at = 1 + random.below(points);
+  run.kills.push_back({first, at, manner()});
+  for (Rank rank = 0; rank < history.ranks; ++rank)
+    if (rank != first && random.one_in(2))
+      run.kills.push_back({rank, at + random.below(30), manner()});
+}
+
+RunPlan make_run(SimRandom& random, const HistoryPlan& history, bool last) {
+  static constexpr Act kActs[] = {Act::checkpoint, Act::checkpoint, Act::checkpoint, Act::pieces,
+                                  Act::if_due,     Act::wait,       Act::nothing};
+  static constexpr End kEnds[] = {End::close,     End::close,     End::abandon,
+                                  End::kills,     End::kills,     End::kills,
+                                  End::power_cut, End::power_cut, End::power_cut};
+  RunPlan run;
+  run.seed = random.next();
+  if (random.one_in(10)) run.block_bytes = 1024;
+  if (random.one_in(16)) run.hash = "md5";
+  if (random.one_in(2)) run.ranks_per_node = 1;
+  for (std::uint64_t acts = random.between(1, last ? 3 : 12); acts > 0; --acts)
+    run.acts.push_back(random.pick(std::span<const Act>(kActs)));
+  run.end = last ? End::close : random.pick(std::span<const End>(kEnds));
+  if (run.end == End::kills || run.end == End::power_cut) add_kills(random, history, run);
+  if (!last && random.one_in(3)) {
+    for (std::uint64_t faults = random.between(1, 3); faults > 0; --faults)
+      run.faults.push_back(make_fault(random, history, run.acts.size()));
+    run.early_faults = random.one_in(8);
+  }
+  if (!last && random.one_in(12)) run.room_bytes = random.below(64 << 10);
+  run.probe_usable = random.one_in(2);
+  run.ask_for_newer = random.one_in(4);
+  run.exact_regions = random.one_in(2);
+  run.start_over = random.one_in(2);
+  if (random.one_in(6)) run.damages = random.one_in(4) ? 2 : 1;
+  return run;
+}
+
+}  // namespace
+
+HistoryPlan make_plan(std::uint64_t seed) {
+  SimRandom random(sub_seed(seed, 3));
+  HistoryPlan plan;
+  plan.seed = seed;
+  plan.ranks = static_cast<Rank>(random.between(1, 4));
+  plan.keep = random.between(1, 3);
+  plan.segments = random.between(2, 6);
+  plan.dedup = random.one_in(3) ? "none" : "local";
+  plan.late = random.one_in(4) ? "skip" : "wait";
+  plan.background = !random.one_in(3);
+  plan.tracker = random.one_in(2);
+  static constexpr std::uint64_t kSwitch[] = {2, 4, 4, 16};
+  plan.switch_in = random.pick(std::span<const std::uint64_t>(kSwitch));
+  const std::uint64_t runs = random.between(2, 5);
+  for (std::uint64_t run = 0; run < runs; ++run)
+    plan.runs.push_back(make_run(random, plan, run + 1 == runs));
+  return plan;
+}
+
+}  // namespace belay::simulator

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a seed stands for: the options of a history, and for each of its runs what happens when.
+#pragma once
+
+#include "os/faulty_files.hpp"
+#include "simulator/sim_random.hpp"
+#include "simulator/world.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace belay::simulator {
+
+enum class Act {
+  checkpoint,
+  pieces,  ///< begin(), add() of some regions, writes to them, commit()
+  if_due,  ///< due(), then checkpoint()
+  wait,
+  nothing,  ///< the computation goes on
+};
+
+enum class End {
+  close,     ///< a clean one
+  abandon,   ///< the session is destroyed without close()
+  kills,     ///< some or all ranks are killed
+  power_cut  ///< all ranks are killed, and what was not durable is lost
+};
+
+/// File operations of one rank that fail.
+struct Fault {
+  Rank rank = 0;
+  std::uint32_t kinds = 0;  ///< bit i: operations of kind i
+  std::uint64_t skip = 0;   ///< so many of these succeed first
+  std::uint64_t count = 1;  ///< so many fail then
+  os::Action action;
+};
+
+struct RunPlan {
+  std::uint64_t seed = 0;
+  std::uint64_t block_bytes = 512;
+  std::string hash = "xxh3";
+  std::optional<std::uint64_t> ranks_per_node;
+  std::vector<Act> acts;
+  End end = End::close;
+  std::vector<Kill> kills;
+  std::vector<Fault> faults;
+  bool early_faults = false;                ///< they may strike in open() and restore() already
+  std::optional<std::uint64_t> room_bytes;  ///< the disk fills up
+  bool probe_usable = false;   ///< at the end faults go away: the session must work again
+  bool ask_for_newer = false;  ///< first ask for each newer version that has a manifest
+  bool exact_regions = false;  ///< restore with exactly the regions that the version has
+  bool start_over = false;     ///< after a failed restore the program starts from nothing
+  std::uint64_t damages = 0;   ///< files to damage after the run
+};
+
+struct HistoryPlan {
+  std::uint64_t seed = 0;
+  Rank ranks = 1;
+  std::uint64_t keep = 2;
+  std::uint64_t segments = 4;
+  std::string dedup = "local";
+  std::string late = "wait";
+  bool background = true;
+  bool tracker = true;
+  std::uint64_t switch_in = 4;
+  std::uint64_t timeout_ns = 20'000'000'000;
+  std::vector<RunPlan> runs;
+};
+
+HistoryPlan make_plan(std::uint64_t seed);
+
+}  // namespace belay::simulator

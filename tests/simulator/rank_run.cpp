@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulator/rank_run.hpp"
+
+#include "simulator/sim_files.hpp"
+#include "simulator/sim_worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::simulator {
+
+RestoreEvent& SharedRun::event(std::size_t index, std::optional<Version> asked) {
+  while (events.size() <= index) {
+    events.emplace_back();
+    events.back().run = number;
+    events.back().asked = asked;
+    events.back().ranks.resize(history->ranks);
+  }
+  return events[index];
+}
+
+RankRun::RankRun(SharedRun& shared, Rank rank)
+    : shared_(&shared),
+      world_(shared.world),
+      oracle_(shared.oracle),
+      plan_(shared.plan),
+      rank_(rank),
+      process_(&shared.world->process(rank)),
+      clock_(*shared.world, *process_),
+      random_(sub_seed(plan_->seed, 10 + rank)),
+      choices_(sub_seed(plan_->seed, 20 + rank)),
+      faulty_(*shared.disk, [this](const os::Operation& operation) { return decide(operation); }),
+      files_(make_sim_files(*shared.world, *process_, faulty_)),
+      application_(make_specs(shared.history->seed, rank), sub_seed(plan_->seed, 30 + rank)) {
+  for (const Fault& fault : plan_->faults)
+    if (fault.rank == rank) faults_.push_back(fault);
+  faults_on_ = plan_->early_faults;
+}
+
+os::Action RankRun::decide(const os::Operation& operation) {
+  if (!faults_on_) return {};
+  for (Fault& fault : faults_) {
+    if ((fault.kinds >> static_cast<unsigned>(operation.kind) & 1) == 0) continue;
+    if (fault.skip > 0) {
+      --fault.skip;
+    } else if (fault.count > 0) {
+      --fault.count;
+      return fault.action;
+    }
+  }
+  return {};
+}
+
+bool RankRun::undisturbed() const {
+  return plan_->faults.empty() && !plan_->room_bytes && !world_->any_killed();
+}
+
+template <class T>
+void RankRun::expect_success(const char* call, const Result<T>& result) {
+  if (!result && undisturbed())
+    oracle_->violation("restart {}: rank {}: {} fails though nothing is wrong: {}", shared_->number,
+                       rank_, call, result.error().message());
+}
+
+Result<Session> RankRun::open() {
+  const HistoryPlan& history = *shared_->history;
+  session::Seams seams;
+  seams.files = files_.get();
+  seams.clock = &clock_;
+  seams.random = &random_;
+  if (history.background)
+    seams.make_worker = [this] { return make_sim_worker(*world_, *process_); };
+  if (history.tracker)
+    seams.make_tracker = [this] { return std::make_unique<SimTracker>(application_.log()); };
+  else
+    seams.make_tracker = capture::make_no_tracker;
+  seams.hash_threads = 1;
+  seams.host = "machine";
+  seams.program = "simulated";
+  seams.pid = 1000 + 10 * shared_->number + rank_;
+
+  Options options;
+  options.store = "/store";
+  options.block = plan_->block_bytes;
+  options.hash = plan_->hash;
+  options.keep = history.keep;
+  options.background = history.background ? "thread" : "inline";
+  options.late = history.late;
+  options.staging = "1MiB";
+  options.segments = history.segments;
+  options.timeout = std::chrono::nanoseconds(history.timeout_ns);
+  options.dedup = history.dedup;
+  options.interval = "2 calls";
+  if (plan_->ranks_per_node) options.ranks_per_node = *plan_->ranks_per_node;
+  options.log = "debug";
+  options.on_log = [this](LogLevel, std::string_view text) {
+    world_->trace("rank {}: log: {}", rank_, text);
+  };
+  return session::open_session(
+      seams,
+      [this](std::uint64_t timeout_ns, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
+        return make_sim_group(*shared_->hub, *process_, timeout_ns);
+      },
+      options);
+}
+
+void RankRun::play() {
+  auto opened = open();
+  if (process_->killed) return;
+  if (!opened) {
+    opened_ = Unexpected(opened.error());
+    world_->trace("rank {}: open() fails: {}", rank_, opened.error().message());
+    return;
+  }
+  Session session = std::move(*opened);
+  if (!recover(session)) return;
+  faults_on_ = true;
+  if (plan_->room_bytes && !std::exchange(shared_->disk_is_small, true))
+    shared_->disk->set_capacity(shared_->disk->total_bytes() + *plan_->room_bytes);
+  for (std::size_t i = 0; i < plan_->acts.size(); ++i)
+    if (!act(session, i)) return;
+  finish(session);
+}
+
+void RankRun::look_around(Session& session) {
+  const auto versions = session.versions();
+  const Stats stats = session.stats();
+  if (process_->killed) return;
+  oracle_->check_ledgers(rank_, stats, versions);
+  // What damage did is not known before a restore has looked at it.
+  if (oracle_->any_damage()) return;
+  for (const VersionInfo& info : versions) oracle_->listed(rank_, info.version);
+}
+
+bool RankRun::start(Session& session) {
+  application_.initialise();
+  return application_.protect(session, application_.all_names()).has_value();
+}
+
+Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
+                                 bool allow_missing) {
+  RestoreEvent& event = shared_->event(next_event_++, asked);
+  RestoreEvent::Part& part = event.ranks[rank_];
+  application_.scramble();
+  part.before = application_.state();
+  part.fell_back = oracle_->any_damage();
+  auto restored = session.restore(RestoreOptions{.version = asked, .allow_missing = allow_missing});
+  application_.restored();
+  event.disturbed = event.disturbed || world_->any_killed() || plan_->early_faults;
+  if (process_->killed) return restored;
+  part.returned = true;
+  part.after = application_.state();
+  if (restored)
+    part.version = *restored;
+  else
+    part.error = restored.error();
+  world_->trace("rank {}: restore({}) gives {}", rank_, asked.value_or(0),
+                restored ? std::to_string(*restored) : restored.error().message());
+  return restored;
+}
+
+bool RankRun::ask_for(Session& session, Version version) {
+  return !over(restore(session, version, true));
+}
+
+bool RankRun::recover(Session& session) {
+  const auto latest = session.latest();
+  world_->trace("rank {}: latest() is {}", rank_, latest.value_or(0));
+  if (!plan_->early_faults && !process_->killed)
+    oracle_->check_latest(rank_, latest, shared_->census.traces());
+  look_around(session);
+  if (!latest) return start(session);
+  if (!application_.protect(session, application_.all_names())) return false;
+  if (plan_->ask_for_newer) {
+    const auto& versions = shared_->census.versions;
+    for (auto version = versions.rbegin(); version != versions.rend(); ++version)
+      if (!ask_for(session, *version)) return false;
+  }
+  return restore_newest(session);
+}
+
+bool RankRun::restore_newest(Session& session) {
+  const auto versions = session.versions();
+  const bool exact = plan_->exact_regions && !oracle_->any_damage() && !versions.empty();
+  if (exact) {
+    std::set<std::string> names;
+    for (const RegionInfo& region : versions.front().regions) names.insert(region.name);
+    if (!application_.protect(session, names)) return false;
+  }
+  const auto restored = restore(session, {}, !exact);
+  if (over(restored)) return false;
+  if (!restored) {
+    if (plan_->start_over) return start(session);
+    closed_ = session.close().has_value();
+    return false;
+  }
+  shared_->restored = true;
+  if (const Attempt* attempt = oracle_->find(*restored)) {
+    std::set<std::string> names;
+    for (const auto& [name, bytes] : attempt->ranks[rank_].state) names.insert(name);
+    if (!application_.protect(session, names)) return false;
+  }
+  return true;
+}
+
+bool RankRun::act(Session& session, std::size_t call) {
+  if (!application_.advance(session)) return !process_->killed;
+  world_->trace("rank {}: act {} kind {}", rank_, call, static_cast<int>(plan_->acts[call]));
+  next_call_ = call + 1;
+  switch (plan_->acts[call]) {
+    case Act::checkpoint:
+      return capture(session, call, false);
+    case Act::pieces:
+      return capture(session, call, true);
+    case Act::if_due:
+      return !session.due() || capture(session, call, false);
+    case Act::wait:
+      return wait(session);
+    case Act::nothing:
+      break;
+  }
+  return !process_->killed;
+}
+
+Result<Version> RankRun::capture_pieces(Session& session, Attempt& attempt) {
+  State& state = attempt.ranks[rank_].state;
+  state.clear();
+  const auto begun = session.begin();
+  if (begun) {
+    for (const std::string& name : application_.protected_names()) {
+      if (choices_.one_in(2)) continue;
+      if (choices_.one_in(3)) application_.write(name);
+      auto bytes = application_.bytes_of(name);
+      if (!session.add(name)) continue;
+      state[name] = std::move(bytes);
+      if (choices_.one_in(2)) application_.write(name);
+    }
+  }
+  for (const std::string& name : application_.protected_names())
+    if (state.count(name) == 0) state[name] = application_.bytes_of(name);
+  return session.commit();
+}
+
+bool RankRun::capture(Session& session, std::size_t call, bool in_pieces) {
+  Attempt& attempt = oracle_->begin_capture(call, rank_);
+  attempt.ranks[rank_].state = application_.state();
+  const auto version = in_pieces ? capture_pieces(session, attempt) : session.checkpoint();
+  if (process_->killed) return false;
+  world_->trace("rank {}: checkpoint {} is {}", rank_, call,
+                version ? std::to_string(*version) : version.error().message());
+  oracle_->end_capture(attempt, rank_, version, shared_->history->late == "skip");
+  expect_success("checkpoint()", version);
+  if (version && attempt.ranks[rank_].outcome == Capture::Outcome::captured) in_flight_ = *version;
+  if (!version) in_flight_.reset();
+  look_around(session);
+  return !over(version);
+}
+
+bool RankRun::wait(Session& session) {
+  const auto existing = session.wait();
+  if (process_->killed) return false;
+  world_->trace("rank {}: wait() gives {}", rank_,
+                existing ? std::to_string(*existing) : existing.error().message());
+  expect_success("wait()", existing);
+  if (existing) {
+    oracle_->told(rank_, *existing, "wait()");
+    if (const Attempt* attempt = oracle_->find(*existing);
+        attempt && attempt->run == shared_->number)
+      promised_.insert(*existing);
+    if (in_flight_ && *existing != *in_flight_)
+      oracle_->violation(
+          "restart {}: rank {}: wait() gives {} without an error, but {} was captured",
+          shared_->number, rank_, *existing, *in_flight_);
+  } else {
+    in_flight_.reset();
+  }
+  look_around(session);
+  return !over(existing);
+}
+
+bool RankRun::probe(Session& session) {
+  faults_on_ = false;
+  faults_.clear();
+  shared_->disk->set_capacity(1ull << 40);
+  if (!wait(session)) return false;
+  if (!capture(session, next_call_, false)) return false;
+  if (!wait(session)) return false;
+  if (!world_->any_killed() && !in_flight_)
+    oracle_->violation("restart {}: rank {}: the session stays unusable after faults have gone",
+                       shared_->number, rank_);
+  return true;
+}
+
+void RankRun::finish(Session& session) {
+  if (plan_->probe_usable && !probe(session)) return;
+  if (plan_->end == End::abandon) return;
+  if (plan_->end == End::power_cut && choices_.one_in(2)) return world_->kill_all();
+  const auto closed = session.close();
+  if (process_->killed) return;
+  world_->trace("rank {}: close() gives {}", rank_, closed ? "ok" : closed.error().message());
+  expect_success("close()", closed);
+  closed_ = closed.has_value();
+  if (!closed_ || !in_flight_) return;
+  oracle_->told(rank_, *in_flight_, "close()");
+  promised_.insert(*in_flight_);
+}
+
+}  // namespace belay::simulator

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's life in one run: open, restore or start, compute and checkpoint, end.
+#pragma once
+
+#include <belay/belay.hpp>
+
+#include "os/memory_files.hpp"
+#include "session/seams.hpp"
+#include "simulator/application.hpp"
+#include "simulator/damage.hpp"
+#include "simulator/oracle.hpp"
+#include "simulator/plan.hpp"
+#include "simulator/sim_clock.hpp"
+#include "simulator/sim_group.hpp"
+#include "simulator/world.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace belay::simulator {
+
+/// What the ranks of a run share.
+struct SharedRun {
+  World* world = nullptr;
+  Oracle* oracle = nullptr;
+  os::MemoryFiles* disk = nullptr;
+  const HistoryPlan* history = nullptr;
+  const RunPlan* plan = nullptr;
+  SimHub* hub = nullptr;
+  std::size_t number = 0;
+  StoreCensus census;               ///< of the store before the run
+  std::deque<RestoreEvent> events;  ///< calls of restore(), in order
+  bool disk_is_small = false;
+  bool restored = false;  ///< some rank has restored a version
+
+  RestoreEvent& event(std::size_t index, std::optional<Version> asked);
+};
+
+class RankRun {
+ public:
+  RankRun(SharedRun& shared, Rank rank);
+  /// The body of the rank's task.
+  void play();
+
+  const Result<void>& opened() const { return opened_; }
+  bool closed() const { return closed_; }  ///< without an error
+  /// Versions of this run that the library called existing, as this rank was told.
+  std::size_t promised() const { return promised_.size(); }
+
+ private:
+  Result<Session> open();
+  os::Action decide(const os::Operation& operation);
+  /// Each of these says whether the rank can go on.
+  bool recover(Session& session);
+  bool start(Session& session);
+  bool restore_newest(Session& session);
+  bool ask_for(Session& session, Version version);
+  bool act(Session& session, std::size_t call);
+  bool capture(Session& session, std::size_t call, bool in_pieces);
+  bool wait(Session& session);
+  bool probe(Session& session);
+  void finish(Session& session);
+
+  Result<Version> restore(Session& session, std::optional<Version> asked, bool allow_missing);
+  Result<Version> capture_pieces(Session& session, Attempt& attempt);
+  void look_around(Session& session);
+  /// Has nothing gone wrong so far that could excuse a failure?
+  bool undisturbed() const;
+  /// Is this an end: the process was killed, or its peers are lost?
+  template <class T>
+  bool over(const Result<T>& result) const {
+    return process_->killed || (!result && result.error().code() == Code::peer_lost);
+  }
+  template <class T>
+  void expect_success(const char* call, const Result<T>& result);
+
+  SharedRun* shared_;
+  World* world_;
+  Oracle* oracle_;
+  const RunPlan* plan_;
+  Rank rank_;
+  Process* process_;
+  SimClock clock_;
+  SimRandom random_;   ///< the library's
+  SimRandom choices_;  ///< of this rank's own
+  std::vector<Fault> faults_;
+  bool faults_on_ = false;
+  os::FaultyFiles faulty_;
+  std::unique_ptr<os::Files> files_;
+  Application application_;
+  Result<void> opened_;
+  bool closed_ = false;
+  std::size_t next_event_ = 0;
+  std::size_t next_call_ = 0;
+  std::optional<Version> in_flight_;  ///< captured, and no failure was reported since
+  std::set<Version> promised_;
+};
+
+}  // namespace belay::simulator
