@@ -66,7 +66,7 @@ TEST(FormatExample, ManifestIsTheOneOfTheDocument) {
   manifest.ledger.protected_bytes = 8;
   manifest.ledger.written_bytes = 8;
   manifest.ledger.encoded_bytes = 8;
-  manifest.ledger.file_bytes = 8192;
+  manifest.ledger.file_bytes = 4096;
   manifest.segments = {{{{1, 1}, 0}, 4096}};
   manifest.regions = {{"step", {ElementKind::i64, 8, ""}, {}, 8, 0}};
   manifest.fingerprints = {kStepFingerprint};
@@ -74,8 +74,8 @@ TEST(FormatExample, ManifestIsTheOneOfTheDocument) {
   VectorSink sink;
   ASSERT_TRUE(encode_manifest(manifest, sink));
   ASSERT_EQ(sink.bytes().size(), 0x1000u);
-  EXPECT_EQ(u64_at(sink.bytes(), 0xff0), 0xbced85bf38682913u);
-  EXPECT_EQ(u64_at(sink.bytes(), 0xff8), 0x93b6475822f8d2b7u);
+  EXPECT_EQ(u64_at(sink.bytes(), 0xff0), 0xfd38238c77638628u);
+  EXPECT_EQ(u64_at(sink.bytes(), 0xff8), 0xa533645cf0906736u);
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ Example make_example(std::size_t extents, std::uint32_t blocks) {
 
 Result<std::vector<std::byte>> try_encode(const Example& example) {
   VectorSink sink(encode_segment_header(example.header));
-  sink.bytes().resize(example.index_offset, std::byte{0xaa});
+  const std::vector<std::byte> payload(example.index_offset - kSegmentHeaderBytes, std::byte{0xaa});
+  EXPECT_TRUE(sink.append(payload));
   std::size_t at = 0;
   const auto ended =
       encode_segment_end(sink, example.header, example.extents, example.entries.size(),

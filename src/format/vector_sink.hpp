@@ -4,6 +4,7 @@
 
 #include "base/bytes.hpp"
 
+#include <cstring>
 #include <vector>
 
 namespace belay::format {
@@ -13,7 +14,10 @@ class VectorSink final : public ByteSink {
   explicit VectorSink(std::span<const std::byte> start = {}) : bytes_(start.begin(), start.end()) {}
 
   Result<void> append(std::span<const std::byte> bytes) override {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    if (bytes.empty()) return {};
+    const std::size_t end = bytes_.size();
+    bytes_.resize(end + bytes.size());
+    std::memcpy(bytes_.data() + end, bytes.data(), bytes.size());
     return {};
   }
   std::uint64_t offset() const override { return bytes_.size(); }

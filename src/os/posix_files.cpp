@@ -32,13 +32,26 @@ Unexpected failed(const char* operation, const std::string& path) {
 
 /// Undoes what a umask or a default ACL made of the mode. Set-group-ID stays: where group quotas
 /// are in force, files must go on inheriting the directory's group.
-bool set_exact_mode(int descriptor, mode_t mode) {
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0) return false;
-  if ((status.st_mode & 0777) == mode) return true;
-  if (::fchmod(descriptor, (status.st_mode & 07000) | mode) == 0) return true;
+template <class Change>
+bool set_exact_mode(const struct stat& status, mode_t mode, const Change& change) {
+  if ((status.st_mode & 0777) == mode || change((status.st_mode & 07000) | mode) == 0) return true;
   // What was just created is ours, so the refusal means that this file system has no modes.
   return errno == EPERM || errno == EOPNOTSUPP;
+}
+
+bool set_file_mode(const Descriptor& file) {
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) return false;
+  return set_exact_mode(status, kFileMode,
+                        [&](mode_t mode) { return ::fchmod(file.number(), mode); });
+}
+
+// By path, since a umask may have left a directory that its owner cannot open.
+bool set_directory_mode(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return false;
+  return set_exact_mode(status, kDirectoryMode,
+                        [&](mode_t mode) { return ::chmod(path.c_str(), mode); });
 }
 
 /// A regular file, opened: anything else is corruption.
@@ -73,9 +86,7 @@ std::string parent_of(std::string path) {
 
 Result<void> create_directory(const std::string& path) {
   if (::mkdir(path.c_str(), kDirectoryMode) == 0) {
-    const Descriptor made(open_directory(path));
-    if (!made.valid() || !set_exact_mode(made.number(), kDirectoryMode))
-      return failed("make directory", path);
+    if (!set_directory_mode(path)) return failed("make directory", path);
     return {};
   }
   if (errno != EEXIST) return failed("make directory", path);
@@ -98,9 +109,10 @@ Result<Ancestry> ancestry_of(const std::string& path) {
       if (S_ISDIR(status.st_mode)) return ancestry;
       return Unexpected(not_directory("make directory", ancestry.existing));
     }
+    const int error = errno;
     std::string parent = parent_of(ancestry.existing);
-    const bool absent = errno == ENOENT || errno == ENOTDIR;
-    if (!absent || path.empty() || parent.empty()) return failed("make directory", path);
+    if ((error != ENOENT && error != ENOTDIR) || path.empty() || parent.empty())
+      return Unexpected(error_of(error, "make directory", path));
     ancestry.missing.push_back(std::exchange(ancestry.existing, std::move(parent)));
   }
 }
@@ -152,7 +164,7 @@ class PosixFiles final : public Files {
     Descriptor descriptor(retry(
         [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kFileFlags, kFileMode); }));
     if (!descriptor.valid()) return failed("create", path);
-    if (!set_exact_mode(descriptor.number(), kFileMode)) return failed("create", path);
+    if (!set_file_mode(descriptor)) return failed("create", path);
     return std::unique_ptr<File>(std::make_unique<PosixFile>(std::move(descriptor), path, direct));
   }
 
@@ -251,7 +263,7 @@ class PosixFiles final : public Files {
           retry([&] { return ::pread(descriptor.number(), written.data(), written.size(), 0); });
       return Unexpected(lock_held({written.data(), static_cast<std::size_t>(got < 0 ? 0 : got)}));
     }
-    if (!set_exact_mode(descriptor.number(), kFileMode)) return failed("lock", path);
+    if (!set_file_mode(descriptor)) return failed("lock", path);
     // A full disk must not keep anyone from the lock: pruning takes one.
     const int error = write_owner(descriptor.number(), owner);
     if (error != 0 && code_of(error) != Code::no_space)
