@@ -64,15 +64,15 @@ class Subject {
     image_.wipe();
     if (team_.rank() == 0) drop_caches(job_.at("dir").get<std::string>());
     team_.barrier();
-    const Stopwatch opening;
+    Stopwatch opening;
     open();
-    const double open_ms = opening.wall_ms();
+    opening.stop();
     team_.barrier();
-    const Stopwatch restoring;
+    Stopwatch restoring;
     must("restore", session_->restore());
-    const double restore_ms = restoring.wall_ms();
+    restoring.stop();
     if (image_.checksum() != expected) die("restore() gave back other bytes than were saved");
-    return {team_.max(open_ms), team_.max(restore_ms)};
+    return {opening.elapsed_ms(team_), restoring.elapsed_ms(team_)};
   }
 
   Team& team_;

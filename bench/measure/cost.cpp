@@ -21,9 +21,9 @@ namespace {
 constexpr std::size_t kChunkBytes = 16 << 20;
 constexpr std::size_t kDirectAlignment = 4096;
 
-double process_cpu_ms() {
+double now_ms(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
@@ -86,34 +86,41 @@ fs::path baseline_file(Team& team, const fs::path& directory) {
 
 double timed_plain_write(Team& team, Image& image, const fs::path& file) {
   team.barrier();
-  const Stopwatch watch;
+  Stopwatch watch;
   plain_write(file, image.bytes());
-  return team.max(watch.wall_ms());
+  watch.stop();
+  return watch.elapsed_ms(team);
 }
 
 }  // namespace
 
-Stopwatch::Stopwatch() : wall_(std::chrono::steady_clock::now()), cpu_ms_(process_cpu_ms()) {}
-double Stopwatch::wall_ms() const {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - wall_)
-      .count();
+Stopwatch::Stopwatch()
+    : start_ms_(now_ms(CLOCK_MONOTONIC)), start_cpu_ms_(now_ms(CLOCK_PROCESS_CPUTIME_ID)) {}
+
+void Stopwatch::stop() {
+  stop_ms_ = now_ms(CLOCK_MONOTONIC);
+  stop_cpu_ms_ = now_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
-double Stopwatch::cpu_ms() const { return process_cpu_ms() - cpu_ms_; }
+
+// All ranks are on one machine and read one clock. With more ranks than cores some leave a barrier
+// late, so the longest of their own times would be too short.
+double Stopwatch::elapsed_ms(Team& team) const { return team.max(stop_ms_) + team.max(-start_ms_); }
+
+double Stopwatch::cpu_ms(Team& team) const { return team.sum(stop_cpu_ms_ - start_cpu_ms_); }
 
 VersionCost take_version(Team& team, Session& session) {
   team.barrier();
-  const Stopwatch watch;
+  Stopwatch blocking, durable;
   const Version version = must("checkpoint", session.checkpoint());
-  const double blocking_ms = watch.wall_ms();
+  blocking.stop();
   const Version existing = must("wait", session.wait());
-  const double durable_ms = watch.wall_ms();
-  const double cpu_ms = watch.cpu_ms();
+  durable.stop();
   if (existing != version)
     die(fmt::format("version {} was taken, but {} is the newest", version, existing));
   const Stats stats = session.stats();
   if (!stats.last.balances())
     die(fmt::format("the ledger of version {} does not balance", version));
-  return {team.max(blocking_ms), team.max(durable_ms), team.sum(cpu_ms),
+  return {blocking.elapsed_ms(team), durable.elapsed_ms(team), durable.cpu_ms(team),
           team.sum(static_cast<double>(stats.last.file_bytes))};
 }
 
@@ -131,18 +138,19 @@ Baselines measure_baselines(Team& team, Image& image, const fs::path& directory)
   result.plain_write_ms = timed_plain_write(team, image, file);
 
   team.barrier();
-  const Stopwatch scanning;
+  Stopwatch scanning;
   const volatile std::uint64_t kept = scan(image.words().data(), image.words().size());
+  scanning.stop();
   static_cast<void>(kept);
-  const double scan_ms = scanning.wall_ms();
-  result.scan_cpu_ms = team.sum(scanning.cpu_ms());
-  result.scan_ms = team.max(scan_ms);
+  result.scan_cpu_ms = scanning.cpu_ms(team);
+  result.scan_ms = scanning.elapsed_ms(team);
 
   if (team.rank() == 0) drop_caches(directory);
   team.barrier();
-  const Stopwatch reading;
+  Stopwatch reading;
   direct_read(file, buffer.bytes());
-  result.direct_read_ms = team.max(reading.wall_ms());
+  reading.stop();
+  result.direct_read_ms = reading.elapsed_ms(team);
   fs::remove(file);
   return result;
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What things cost: a version, a restore, and the baselines beside them. Times are those of the
-// slowest rank, CPU times and bytes are sums over the ranks.
+// What things cost: a version, a restore, and the baselines beside them. Times run from the first
+// rank's start to the last one's end; CPU times and bytes are sums over the ranks.
 #pragma once
 
 #include "measure/image.hpp"
 #include "measure/team.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -17,12 +16,16 @@ namespace belay::bench {
 class Stopwatch {
  public:
   Stopwatch();
-  double wall_ms() const;
-  double cpu_ms() const;  ///< of this process, all its threads
+  void stop();
+  /// Collective. REQUIRES: stopped.
+  double elapsed_ms(Team& team) const;
+  double cpu_ms(Team& team) const;  ///< of all threads
 
  private:
-  std::chrono::steady_clock::time_point wall_;
-  double cpu_ms_;
+  double start_ms_;
+  double start_cpu_ms_;
+  double stop_ms_ = 0;
+  double stop_cpu_ms_ = 0;
 };
 
 struct VersionCost {

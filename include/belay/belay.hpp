@@ -126,6 +126,14 @@ class Session {
   /// Collective. Waits, reports like wait(), and releases the store.
   [[nodiscard]] Result<void> close();
 
+  /// Collective replication of plain buffers. This version of Belay has no replicas yet: both
+  /// return unsupported.
+  Result<Version> dump(std::span<const std::span<const std::byte>> buffers, int copies);
+  Result<void> load(Version version, std::span<const std::span<std::byte>> buffers);
+  /// Processes that only do background work. This version of Belay has none: every rank computes.
+  bool is_head() const { return false; }
+  int serve() { return 0; }
+
  private:
   friend detail::SessionCore& core_of(const Session& session);
   std::unique_ptr<detail::SessionCore> core_;

@@ -8,6 +8,7 @@ namespace belay::capture {
 const std::vector<bool>* DirtySets::collect(const std::string& region,
                                             std::span<const std::byte> memory,
                                             std::uint32_t block_bytes) {
+  if (!tracker_) return nullptr;
   Set& set = sets_[region];
   // Blocks beyond the former end are new: they count as written.
   set.dirty.resize((memory.size() + block_bytes - 1) / block_bytes, true);

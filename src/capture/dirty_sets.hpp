@@ -20,6 +20,7 @@ namespace belay::capture {
 /// is open, was told stays in the set: it is cleared only when a version exists. One thread.
 class DirtySets {
  public:
+  /// nullptr: nobody can tell, every block may always have changed.
   explicit DirtySets(std::unique_ptr<Tracker> tracker) : tracker_(std::move(tracker)) {}
 
   /// Asks the tracker and re-arms it; to be called before the region is read. nullptr: every block

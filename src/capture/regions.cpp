@@ -52,8 +52,10 @@ Result<void> check_shape(std::string_view name, RegionAccess& access) {
 Result<void> Regions::protect(std::string_view name, std::unique_ptr<RegionAccess> access) {
   BELAY_TRY(check_name("region", name));
   if (!access) return fail(Code::invalid_argument, "protect '{}': no access given", name);
+  if (const std::string type = access->type().name; !type.empty())
+    BELAY_TRY(check_name("type name", type));
   BELAY_TRY(check_shape(name, *access));
-  regions_.insert_or_assign(std::string(name), std::move(access));
+  regions_.insert_or_assign(std::string(name), Region{std::move(access)});
   return {};
 }
 
@@ -65,15 +67,19 @@ Result<void> Regions::unprotect(std::string_view name) {
   return {};
 }
 
-RegionAccess* Regions::find(std::string_view name) const {
+Regions::Region* Regions::find(std::string_view name) {
   const auto found = regions_.find(name);
-  return found == regions_.end() ? nullptr : found->second.get();
+  return found == regions_.end() ? nullptr : &found->second;
+}
+
+const Regions::Region* Regions::find(std::string_view name) const {
+  return const_cast<Regions*>(this)->find(name);
 }
 
 std::uint64_t Regions::bytes() const {
   return std::accumulate(
       regions_.begin(), regions_.end(), std::uint64_t{0},
-      [](std::uint64_t sum, const auto& region) { return sum + bytes_of(*region.second); });
+      [](std::uint64_t sum, const auto& region) { return sum + bytes_of(*region.second.access); });
 }
 
 }  // namespace belay::capture

@@ -25,7 +25,7 @@ class Tracker {
                        std::uint32_t block_bytes, std::vector<bool>& dirty) = 0;
 };
 
-/// track = none: it can never tell, so that everything is fingerprinted.
+/// track = none: nullptr. Nobody can tell, so that everything is fingerprinted.
 std::unique_ptr<Tracker> make_no_tracker();
 
 }  // namespace belay::capture

@@ -8,16 +8,22 @@ Catalog::Catalog() { forget(); }
 void Catalog::adopt(std::shared_ptr<const Manifest> manifest,
                     std::vector<std::uint64_t> live_bytes) {
   regions_.clear();
+  next_region_ = 0;
   manifest_ = std::move(manifest);
   live_bytes_ = std::move(live_bytes);
-  regions_.reserve(manifest_->regions.size());
-  for (const RegionRecord& region : manifest_->regions) regions_.emplace(region.name, &region);
 }
 
 void Catalog::forget() { adopt(std::make_shared<Manifest>(), {}); }
 
 const RegionRecord* Catalog::region(std::string_view name) const {
+  const auto& all = manifest_->regions;
+  // Versions follow each other with the same regions in the same order.
+  if (next_region_ < all.size() && all[next_region_].name == name) return &all[next_region_++];
+  if (regions_.empty())
+    for (const RegionRecord& region : all) regions_.emplace(region.name, &region);
   const auto found = regions_.find(name);
+  if (found != regions_.end())
+    next_region_ = static_cast<std::size_t>(found->second - all.data()) + 1;
   return found == regions_.end() ? nullptr : found->second;
 }
 

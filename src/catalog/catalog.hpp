@@ -29,13 +29,15 @@ class Catalog {
   std::shared_ptr<const Manifest> shared_manifest() const { return manifest_; }
   VersionKey key() const { return manifest_->origin.key; }
   /// nullptr: that version had no such region.
+  /// Cheapest when asked for in the order of the manifest.
   const RegionRecord* region(std::string_view name) const;
   const std::vector<std::uint64_t>& live_bytes() const { return live_bytes_; }
   std::size_t memory_bytes() const;
 
  private:
   std::shared_ptr<const Manifest> manifest_;
-  std::unordered_map<std::string_view, const RegionRecord*> regions_;  ///< views of manifest_
+  mutable std::size_t next_region_ = 0;  ///< probably the one asked for next
+  mutable std::unordered_map<std::string_view, const RegionRecord*> regions_;  ///< made when needed
   std::vector<std::uint64_t> live_bytes_;
 };
 

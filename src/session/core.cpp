@@ -72,7 +72,7 @@ Result<void> SessionCore::check_usable(bool capturing) const {
 
 Result<void> SessionCore::protect(std::string_view name, std::unique_ptr<RegionAccess> access) {
   if (closed_) return check_usable(false);
-  if (capture_ && added_.contains(name))
+  if (capture_ && is_captured(regions_.find(name)))
     return fail(Code::invalid_argument,
                 "protect '{}': the region is part of the version being captured; commit() first",
                 name);
@@ -130,12 +130,12 @@ Result<void> SessionCore::begin() {
 Result<void> SessionCore::add(std::string_view name) {
   BELAY_TRY(check_usable(true));
   const std::uint64_t entry = clock_.now_ns();
-  RegionAccess* access = regions_.find(name);
-  if (access == nullptr)
+  auto* const region = regions_.find(name);
+  if (region == nullptr)
     return fail(Code::not_found, "add '{}': no region of that name is protected", name);
-  if (added_.contains(name))
+  if (is_captured(region))
     return fail(Code::invalid_argument, "add '{}': the region was added already", name);
-  auto added = capture_region(std::string(name), *access);
+  auto added = capture_region(std::string(name), *region);
   if (added) added = capture_->flush();  // the program may write the region again
   blocking_ns_ += clock_.now_ns() - entry;
   if (!added) return Unexpected(give_up_version(added.error(), clock_.now_ns()));
@@ -174,7 +174,10 @@ session::SegmentDoubts SessionCore::doubt_segments() {
 
 void SessionCore::start_version(std::uint64_t entry_ns) {
   submit_housekeeping();
-  if (!settings_.staging_bytes) staging_.grow(regions_.bytes() / 4);
+  // Later versions are about as large as the one before; only the first must be measured.
+  const std::uint64_t expected =
+      stats_.captured == 0 ? regions_.bytes() : stats_.last.protected_bytes;
+  if (!settings_.staging_bytes) staging_.grow(expected / 4);
   Manifest header;
   const vote::Claim& claim = parts_.claim;
   const VersionKey key{claim.run, holdings_.take_number()};
@@ -186,16 +189,22 @@ void SessionCore::start_version(std::uint64_t entry_ns) {
   header.time_ns = clock_.wall_ns();
   header.ledger.version = key.version;
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);
-  added_.clear();
   const bool dedup = settings_.dedup == Dedup::local;
   if (dedup && !index_is_current_) dedup_.index(catalog_.manifest());
   index_is_current_ = false;  // capture adds its own blocks to the index
   capture_.emplace(equipment_, flight_, catalog_, dedup ? &dedup_ : nullptr, doubt_segments());
+  capture_->expect(regions_.size(), expected);
   settle_ns_ = clock_.now_ns() - entry_ns;
   blocking_ns_ = 0;
 }
 
-Result<void> SessionCore::capture_region(const std::string& name, RegionAccess& access) {
+bool SessionCore::is_captured(const capture::Regions::Region* region) const {
+  return region != nullptr && region->captured_in == flight_->manifest->origin.key.version;
+}
+
+Result<void> SessionCore::capture_region(const std::string& name,
+                                         capture::Regions::Region& region) {
+  RegionAccess& access = *region.access;
   const std::vector<bool>* dirty = nullptr;
   // What a serializer saves has no lasting address that a tracker could watch.
   if (access.type().kind != ElementKind::serialized) {
@@ -203,13 +212,13 @@ Result<void> SessionCore::capture_region(const std::string& name, RegionAccess& 
     dirty = dirty_sets_.collect(name, memory, settings_.block_bytes);
   }
   BELAY_TRY(capture_->add(name, access, dirty));
-  added_.insert(name);
+  region.captured_in = flight_->manifest->origin.key.version;
   return {};
 }
 
 Result<void> SessionCore::capture_rest() {
-  for (const auto& [name, access] : regions_)
-    if (!added_.contains(name)) BELAY_TRY(capture_region(name, *access));
+  for (auto& [name, region] : regions_)
+    if (!is_captured(&region)) BELAY_TRY(capture_region(name, region));
   return capture_->flush();
 }
 
@@ -231,7 +240,7 @@ Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
   close_ledger(entry_ns);
   stats_.last = flight_->manifest->ledger;
   if (planted(Mistake::delete_early)) {
-    holdings_.exists(*flight_->manifest);
+    holdings_.exists(*flight_->manifest, vote::info_of(*flight_->manifest));
     submit_housekeeping();
   }
   const std::uint64_t sealing = clock_.now_ns();

@@ -25,7 +25,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -91,7 +90,9 @@ class SessionCore {
   Result<void> check_usable(bool capturing) const;
   void start_version(std::uint64_t entry_ns);
   session::SegmentDoubts doubt_segments();
-  Result<void> capture_region(const std::string& name, RegionAccess& access);
+  /// By the version under way. REQUIRES: there is one.
+  bool is_captured(const capture::Regions::Region* region) const;
+  Result<void> capture_region(const std::string& name, capture::Regions::Region& region);
   Result<void> capture_rest();
   Result<Version> seal_version(std::uint64_t entry_ns);
   Error give_up_version(const Error& error, std::uint64_t entry_ns);
@@ -125,7 +126,6 @@ class SessionCore {
 
   std::shared_ptr<session::Flight> flight_;
   std::optional<session::VersionCapture> capture_;
-  std::set<std::string, std::less<>> added_;     ///< regions in the capture under way
   std::shared_ptr<vote::Retired> housekeeping_;  ///< what the worker could not remove
   std::shared_ptr<Result<void>> settle_mark_;    ///< whether the worker could leave the mark
   std::uint64_t settle_ns_ = 0;                  ///< of the version under way

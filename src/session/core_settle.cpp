@@ -58,12 +58,11 @@ Result<bool> SessionCore::settle(Call call) {
 
 void SessionCore::adopt_flight() {
   session::Flight& flight = *flight_;
-  Ledger& ledger = flight.manifest->ledger;
-  ledger.durable_ns = flight.durable_ns();
+  const Ledger& ledger = flight.manifest->ledger;
   stats_.last.file_bytes = ledger.file_bytes;
   stats_.last.durable_ns = ledger.durable_ns;
   add_last_to_total();
-  if (!planted(Mistake::delete_early)) holdings_.exists(*flight.manifest);
+  if (!planted(Mistake::delete_early)) holdings_.exists(*flight.manifest, std::move(flight.info()));
   catalog_.adopt(flight.manifest, flight.live_bytes());
   dedup_ = std::move(flight.index());
   index_is_current_ = settings_.dedup == Dedup::local;

@@ -6,6 +6,7 @@
 #include "format/names.hpp"
 #include "format/segment.hpp"
 #include "os/files.hpp"
+#include "vote/holdings.hpp"
 #include "vote/publish.hpp"
 
 #include <cstring>
@@ -167,7 +168,10 @@ void Flight::finish(capture::StagingBuffer* last) {
   durable_ns_ = equipment_.clock.now_ns() - start_ns_;
   written = {};
   if (!voted_ && !publishing_) remove_unpublished();
-  if (voted_ && equipment_.settings.dedup == Dedup::local) index_.index(*manifest);
+  if (!voted_) return;
+  manifest->ledger.durable_ns = durable_ns_;
+  info_ = vote::info_of(*manifest);
+  if (equipment_.settings.dedup == Dedup::local) index_.index(*manifest);
 }
 
 void Flight::remove_unpublished() {

@@ -49,6 +49,8 @@ class Flight {
   bool manifest_may_exist() const { return publishing_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
   std::uint64_t durable_ns() const { return durable_ns_; }
+  /// What versions() will say of it.
+  VersionInfo& info() { return info_; }
   /// An index of this version's blocks, for the next one.
   dedup::LocalDedup& index() { return index_; }
   std::vector<std::uint64_t> live_bytes() const;
@@ -76,6 +78,7 @@ class Flight {
   bool voted_ = false;
   std::uint64_t file_bytes_ = 0;
   std::uint64_t durable_ns_ = 0;
+  VersionInfo info_;
   dedup::LocalDedup index_;
 };
 

@@ -61,7 +61,7 @@ Result<std::vector<std::string>> wanted_names(const capture::Regions& regions,
     if (regions.find(name) == nullptr)
       return fail(Code::not_found, "restore: region '{}' is not protected; protect it first", name);
   if (names.empty())
-    for (const auto& [name, access] : regions) names.push_back(name);
+    for (const auto& [name, region] : regions) names.push_back(name);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -86,7 +86,7 @@ Result<std::vector<RegionMatch>> match_regions(const Manifest& manifest,
                   "was saved with, unprotect it, or set allow_missing to leave it alone",
                   what, name, names_of(manifest));
     }
-    RegionAccess* access = regions.find(name);
+    RegionAccess* access = regions.find(name)->access.get();
     BELAY_ASSIGN(const std::uint64_t bytes, fit(*access, *found->second, options, what));
     matches.push_back({name, access, found->second, bytes});
   }

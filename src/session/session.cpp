@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/try.hpp"
 #include "session/core.hpp"
 
 namespace belay {
@@ -30,6 +31,16 @@ Result<void> Session::add(std::string_view name) { return core_->remembered(core
 Result<Version> Session::commit() { return core_->remembered(core_->commit()); }
 Result<Version> Session::wait() { return core_->wait(); }
 Result<void> Session::close() { return core_->close(); }
+
+Result<Version> Session::dump(std::span<const std::span<const std::byte>>, int) {
+  return core_->remembered(Result<Version>(
+      fail(Code::unsupported, "dump: this version of Belay has no replicas; use checkpoint()")));
+}
+
+Result<void> Session::load(Version, std::span<const std::span<std::byte>>) {
+  return core_->remembered(Result<void>(
+      fail(Code::unsupported, "load: this version of Belay has no replicas; use restore()")));
+}
 
 detail::SessionCore& core_of(const Session& session) { return *session.core_; }
 

@@ -45,8 +45,14 @@ VersionCapture::VersionCapture(Equipment& equipment, std::shared_ptr<Flight> fli
   for (std::size_t i = 0; i < avoided_.size(); ++i)
     avoided_[i] = doubts_.missing[i] || doubts_.carry[i] > 0;
   if (dedup_ != nullptr) dedup_->start(manifest_);
-  manifest_.fingerprints.reserve(older_.fingerprints.size());
-  manifest_.holders.reserve(older_.holders.size());
+}
+
+void VersionCapture::expect(std::size_t regions, std::uint64_t bytes) {
+  const std::size_t blocks = bytes / manifest_.block_bytes + regions;  // one may be short in each
+  manifest_.regions.reserve(regions);
+  manifest_.fingerprints.reserve(blocks);
+  manifest_.holders.reserve(blocks);
+  flight_->written.reserve(blocks);
 }
 
 Result<void> VersionCapture::add(const std::string& name, RegionAccess& access,

@@ -8,6 +8,13 @@
 namespace belay::vote {
 namespace {
 
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+}  // namespace
+
 VersionInfo info_of(const Manifest& manifest) {
   VersionInfo info{.version = manifest.origin.key.version,
                    .run = manifest.origin.key.run,
@@ -19,13 +26,6 @@ VersionInfo info_of(const Manifest& manifest) {
     info.regions.push_back({region.name, region.type, region.shape, region.bytes});
   return info;
 }
-
-template <class T>
-void append(std::vector<T>& to, const std::vector<T>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
-}  // namespace
 
 Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank)
     : rank_(rank), leads_node_(claim.leads_node), rule_{.keep = keep, .run = claim.run} {
@@ -49,14 +49,14 @@ store::KnownVersion* Holdings::find(VersionKey key) {
   return found == known_.end() ? nullptr : &*found;
 }
 
-void Holdings::exists(const Manifest& manifest) {
+void Holdings::exists(const Manifest& manifest, VersionInfo info) {
   const VersionKey key = manifest.origin.key;
   std::vector<SegmentId> segments;
   for (const SegmentRef& segment : manifest.segments) segments.push_back(segment.id);
   if (std::find(segments.begin(), segments.end(), SegmentId{key, rank_}) != segments.end())
     segments_here_.push_back({key, rank_});
   known_.insert(known_.begin(), {key, true, std::move(segments)});
-  infos_.insert_or_assign(key, info_of(manifest));
+  infos_.insert_or_assign(key, std::move(info));
   made_version_ = true;
 }
 

@@ -17,6 +17,8 @@
 
 namespace belay::vote {
 
+VersionInfo info_of(const Manifest& manifest);
+
 /// Changed only by what all ranks have agreed on, so that all come to the same versions. One
 /// thread.
 class Holdings {
@@ -29,7 +31,7 @@ class Holdings {
   void reuse_number(Version number) { next_number_ = number; }  ///< only as a planted mistake
 
   /// All ranks have voted.
-  void exists(const Manifest& manifest);
+  void exists(const Manifest& manifest, VersionInfo info);
   /// Not all have, or it could not be read at restore.
   void does_not_exist(VersionKey key);
   /// The files of a version that failed may go at once.

@@ -43,9 +43,10 @@ Options small_options(const std::string& store);
 
 /// How a rank's steps go on; any member may be empty.
 struct Hooks {
-  std::function<void(std::uint64_t step)> exists = {};  ///< wait() has returned this step's version
-  std::function<void(const Errorstd::function<void(const Error& error)> failed; error)> failed =
-      {};  ///< a call has failed
+  /// wait() has returned this step's version.
+  std::function<void(std::uint64_t step)> exists = {};
+  /// A call has failed.
+  std::function<void(const Error& error)> failed = {};
 };
 
 /// Restores if there is anything, checks it, and goes on to kLastStep with a version each step.

@@ -225,6 +225,7 @@ class Store:
 
     def __init__(self, path):
         self.errors, self.runs, self.settled, self.segments, self.manifests = [], [], [], {}, {}
+        unread = {}
         nodes = sorted(p for p in path.glob("node-*") if p.is_dir())
         if not nodes:
             self.errors.append(f"{path}: no directory of a node")
@@ -232,7 +233,8 @@ class Store:
             try:
                 self.add(file)
             except (Damage, OSError) as error:
-                self.errors.append(f"{file.relative_to(path)}: {error}")
+                unread[file.name] = f"{file.relative_to(path)}: {error}"
+        self.errors += [text for name, text in unread.items() if not self.is_unlisted_segment(name)]
 
     def add(self, file):
         if file.name == "settled":
@@ -254,6 +256,12 @@ class Store:
         decoded["file_bytes"] = len(data)
         files.setdefault(key, decoded)
         require(not decoded.get("bad_blocks"), f"{decoded.get('bad_blocks')} blocks do not match their fingerprints")
+
+    def is_unlisted_segment(self, name):
+        """A segment that no manifest lists may be unfinished."""
+        match = FILE_NAME.match(name)
+        listed = {(s["run"], s["version"], s["rank"]) for m in self.manifests.values() for s in m["segments"]}
+        return match and match[1] == "segment" and tuple(int(match[i]) for i in (2, 3, 4)) not in listed
 
     def check_identity(self):
         records = [m["origin"] for m in [*self.segments.values(), *self.manifests.values()]]

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <string>
 
 namespace {
 
@@ -13,16 +14,22 @@ class FailureReporter : public ::testing::EmptyTestEventListener {
  public:
   explicit FailureReporter(int rank) : rank_(rank) {}
 
+  // GoogleTest holds a lock while it reports a failure, and current_test_info() would take it
+  // again.
+  void OnTestStart(const ::testing::TestInfo& test) override {
+    test_ = std::string(test.test_suite_name()) + "." + test.name();
+  }
+
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::fprintf(stderr, "rank %d: %s: %s:%d: %s\n", rank_, test ? test->name() : "(no test)",
+    std::fprintf(stderr, "rank %d: %s: %s:%d: %s\n", rank_, test_.c_str(),
                  result.file_name() ? result.file_name() : "", result.line_number(),
                  result.message());
   }
 
  private:
   const int rank_;
+  std::string test_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "simulator/rank_run.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 namespace belay::simulator {
@@ -140,11 +141,18 @@ void History::check_newest(const SharedRun& shared) {
 
 void History::check_space(const SharedRun& shared,
                           const std::vector<std::unique_ptr<RankRun>>& ranks) {
+  // Enough new versions, so that none of what lay there before may stay.
+  const auto closed_after_enough = [&](const auto& rank) {
+    const auto& seen = rank->seen();
+    const Version newest_before =
+        shared.census.versions.empty() ? 0 : *shared.census.versions.rbegin();
+    return rank->closed() && std::distance(seen.upper_bound(newest_before), seen.end()) >
+                                 static_cast<int>(plan_.keep);
+  };
   const bool clean = shared.plan->faults.empty() && !shared.plan->room_bytes &&
                      (shared.restored || !shared.census.traces()) && !world_.any_killed() &&
-                     std::all_of(ranks.begin(), ranks.end(), [](const auto& rank) {
-                       return rank->closed() && rank->promised() >= 2;
-                     });
+                     !oracle_.any_damage() &&
+                     std::all_of(ranks.begin(), ranks.end(), closed_after_enough);
   if (!clean) return;
   const StoreCensus census = take_census(disk_, plan_.ranks);
   if (census.temporaries > 0)

@@ -74,9 +74,8 @@ void Oracle::end_capture(Attempt& attempt, Rank rank, const Result<Version>& res
       capture.outcome = Capture::Outcome::skipped;
       return;
     }
-    if (!getenv("NOREUSE"))
-      violation("restart {}: rank {}: version {} of restart {} is used again", run_, rank, *result,
-                known->run);
+    violation("restart {}: rank {}: version {} of restart {} is used again", run_, rank, *result,
+              known->run);
   }
   if (attempt.version && *attempt.version != *result)
     violation("restart {}: rank {}: version {} is {} on another rank", run_, rank, *result,

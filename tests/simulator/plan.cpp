@@ -60,8 +60,10 @@ void add_kills(SimRandom& random, const HistoryPlan& history, RunPlan& run) {
 }
 
 RunPlan make_run(SimRandom& random, const HistoryPlan& history, bool last) {
-  static constexpr Act kActs[] = {Act::checkpoint, Act::checkpoint, Act::checkpoint, Act::pieces,
-                                  Act::if_due,     Act::wait,       Act::nothing};
+  static constexpr Act kActs[] = {
+      Act::checkpoint, Act::checkpoint, Act::checkpoint, Act::checkpoint, Act::checkpoint,
+      Act::checkpoint, Act::pieces,     Act::pieces,     Act::if_due,     Act::if_due,
+      Act::wait,       Act::wait,       Act::go_back,    Act::nothing,    Act::nothing};
   static constexpr End kEnds[] = {End::close,     End::close,     End::abandon,
                                   End::kills,     End::kills,     End::kills,
                                   End::power_cut, End::power_cut, End::power_cut};

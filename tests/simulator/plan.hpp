@@ -18,6 +18,7 @@ enum class Act {
   pieces,  ///< begin(), add() of some regions, writes to them, commit()
   if_due,  ///< due(), then checkpoint()
   wait,
+  go_back,  ///< restore() of one of versions(), in the middle of a run
   nothing,  ///< the computation goes on
 };
 

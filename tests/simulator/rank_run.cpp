@@ -129,7 +129,10 @@ void RankRun::look_around(Session& session) {
   oracle_->check_ledgers(rank_, stats, versions);
   // What damage did is not known before a restore has looked at it.
   if (oracle_->any_damage()) return;
-  for (const VersionInfo& info : versions) oracle_->listed(rank_, info.version);
+  for (const VersionInfo& info : versions) {
+    oracle_->listed(rank_, info.version);
+    seen_.insert(info.version);
+  }
 }
 
 bool RankRun::start(Session& session) {
@@ -146,7 +149,8 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
   part.fell_back = oracle_->any_damage();
   auto restored = session.restore(RestoreOptions{.version = asked, .allow_missing = allow_missing});
   application_.restored();
-  event.disturbed = event.disturbed || world_->any_killed() || plan_->early_faults;
+  event.disturbed =
+      event.disturbed || world_->any_killed() || (faults_on_ && !plan_->faults.empty());
   if (process_->killed) return restored;
   part.returned = true;
   part.after = application_.state();
@@ -195,12 +199,28 @@ bool RankRun::restore_newest(Session& session) {
     return false;
   }
   shared_->restored = true;
-  if (const Attempt* attempt = oracle_->find(*restored)) {
-    std::set<std::string> names;
-    for (const auto& [name, bytes] : attempt->ranks[rank_].state) names.insert(name);
-    if (!application_.protect(session, names)) return false;
-  }
-  return true;
+  return keep_regions_of(session, *restored);
+}
+
+bool RankRun::keep_regions_of(Session& session, Version version) {
+  const Attempt* attempt = oracle_->find(version);
+  if (!attempt) return true;
+  std::set<std::string> names;
+  for (const auto& [name, bytes] : attempt->ranks[rank_].state) names.insert(name);
+  return application_.protect(session, names).has_value();
+}
+
+bool RankRun::go_back(Session& session, std::size_t choice) {
+  // All ranks list the same versions here, since they settled the same ones.
+  const auto versions = session.versions();
+  if (versions.empty()) return !process_->killed;
+  const Version version = versions[choice % versions.size()].version;
+  if (!application_.protect(session, application_.all_names())) return false;
+  const auto restored = restore(session, version, true);
+  if (over(restored)) return false;
+  if (!oracle_->any_damage()) expect_success("restore()", restored);
+  if (!restored) in_flight_.reset();  // it may be the version that could not be read
+  return restored ? keep_regions_of(session, version) : start(session);
 }
 
 bool RankRun::act(Session& session, std::size_t call) {
@@ -216,6 +236,8 @@ bool RankRun::act(Session& session, std::size_t call) {
       return !session.due() || capture(session, call, false);
     case Act::wait:
       return wait(session);
+    case Act::go_back:
+      return go_back(session, call);
     case Act::nothing:
       break;
   }
@@ -264,9 +286,6 @@ bool RankRun::wait(Session& session) {
   expect_success("wait()", existing);
   if (existing) {
     oracle_->told(rank_, *existing, "wait()");
-    if (const Attempt* attempt = oracle_->find(*existing);
-        attempt && attempt->run == shared_->number)
-      promised_.insert(*existing);
     if (in_flight_ && *existing != *in_flight_)
       oracle_->violation(
           "restart {}: rank {}: wait() gives {} without an error, but {} was captured",
@@ -302,7 +321,7 @@ void RankRun::finish(Session& session) {
   closed_ = closed.has_value();
   if (!closed_ || !in_flight_) return;
   oracle_->told(rank_, *in_flight_, "close()");
-  promised_.insert(*in_flight_);
+  seen_.insert(*in_flight_);
 }
 
 }  // namespace belay::simulator

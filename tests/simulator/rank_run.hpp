@@ -49,8 +49,8 @@ class RankRun {
 
   const Result<void>& opened() const { return opened_; }
   bool closed() const { return closed_; }  ///< without an error
-  /// Versions of this run that the library called existing, as this rank was told.
-  std::size_t promised() const { return promised_.size(); }
+  /// Versions that the library called existing, as this rank saw.
+  const std::set<Version>& seen() const { return seen_; }
 
  private:
   Result<Session> open();
@@ -60,6 +60,7 @@ class RankRun {
   bool start(Session& session);
   bool restore_newest(Session& session);
   bool ask_for(Session& session, Version version);
+  bool go_back(Session& session, std::size_t choice);
   bool act(Session& session, std::size_t call);
   bool capture(Session& session, std::size_t call, bool in_pieces);
   bool wait(Session& session);
@@ -67,6 +68,8 @@ class RankRun {
   void finish(Session& session);
 
   Result<Version> restore(Session& session, std::optional<Version> asked, bool allow_missing);
+  /// Protects exactly the regions that the version has on this rank, if the oracle knows it.
+  bool keep_regions_of(Session& session, Version version);
   Result<Version> capture_pieces(Session& session, Attempt& attempt);
   void look_around(Session& session);
   /// Has nothing gone wrong so far that could excuse a failure?
@@ -98,7 +101,7 @@ class RankRun {
   std::size_t next_event_ = 0;
   std::size_t next_call_ = 0;
   std::optional<Version> in_flight_;  ///< captured, and no failure was reported since
-  std::set<Version> promised_;
+  std::set<Version> seen_;
 };
 
 }  // namespace belay::simulator

@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the golden stores. MAKE_STORE and DUMP_STORE in the environment are the programs of this folder.
+
+To make a golden store anew, where docs/format.md says that its bytes may change:
+  rm -r tests/golden/store-1 && build/release/bin/make_store store-1 tests/golden/store-1
+"""
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import read_store
+
+HERE = pathlib.Path(__file__).resolve().parent
+DOCUMENT = HERE.parent.parent / "docs" / "format.md"
+# Name -> ranks, application.
+STORES = {"store-1": (1, "golden"), "ranks-1": (3, "golden"), "example-1": (1, "heat")}
+DAMAGES = 200
+SEED = 1
+
+
+def files_of(store):
+    return sorted(p.relative_to(store) for p in store.rglob("*") if p.is_file())
+
+
+def dump(name, stores):
+    """What the library finds in copies of the golden store `name`: one description for each."""
+    ranks, application = STORES[name]
+    command = [os.environ["DUMP_STORE"], str(ranks), application, *map(str, stores)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=100)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def describe(store):
+    """What read_store.py finds: (versions that exist, in the form of dump_store; everything it complains about)."""
+    found = read_store.Store(store).describe()
+    versions = []
+    for version in found["versions"]:
+        if not version["exists"]:
+            continue
+        ranks = {str(r["origin"]["rank"]): {"time_ns": r["time_ns"], "written_bytes": r["ledger"]["written_bytes"],
+                                            "regions": r["regions"]} for r in version["ranks"]}
+        versions.append({"run": version["run"], "version": version["version"],
+                         "parent": version["ranks"][0]["parent"]["version"], "ranks": ranks})
+    return versions, found["errors"] + [e for v in found["versions"] for e in v["errors"]]
+
+
+class Damager:
+    """Damages one file of a store, chosen and hit at random."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def damage(self, store):
+        file = store / self.random.choice(files_of(store))
+        kind = self.random.choice([self.flip, self.flip, self.flip, self.overwrite, self.cut, self.extend,
+                                   self.remove, self.swap])
+        kind(file)
+        return f"{kind.__name__} {file.relative_to(store)}"
+
+    def at(self, data):
+        return self.random.randrange(len(data))
+
+    def flip(self, file):
+        data = bytearray(file.read_bytes())
+        data[self.at(data)] ^= 1 << self.random.randrange(8)
+        file.write_bytes(data)
+
+    def overwrite(self, file):
+        data = bytearray(file.read_bytes())
+        start = self.at(data) // 512 * 512
+        data[start:start + 512] = bytes([self.random.choice([0, 255])]) * len(data[start:start + 512])
+        file.write_bytes(data)
+
+    def cut(self, file):
+        data = file.read_bytes()
+        file.write_bytes(data[:self.at(data)])
+
+    def extend(self, file):
+        file.write_bytes(file.read_bytes() + bytes(self.random.choice([1, 4096])))
+
+    def remove(self, file):
+        file.unlink()
+
+    def swap(self, file):
+        other = self.random.choice([f for f in file.parent.iterdir() if f != file])
+        mine, others = file.read_bytes(), other.read_bytes()
+        file.write_bytes(others)
+        other.write_bytes(mine)
+
+
+class GoldenStores(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        memory = "/dev/shm"  # where syncing costs nothing
+        scratch = tempfile.TemporaryDirectory(prefix="belay-golden-", dir=memory if os.access(memory, os.W_OK) else None)
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+
+    def copy(self, name, place):
+        return shutil.copytree(HERE / name, self.scratch / place)
+
+    def test_both_readers_find_the_same_in_the_checked_in_stores(self):
+        for name in STORES:
+            with self.subTest(name):
+                versions, complaints = describe(HERE / name)
+                self.assertEqual(complaints, [])
+                self.assertTrue(versions)
+                self.assertEqual(dump(name, [self.copy(name, name)]), [{"versions": versions, "error": ""}])
+
+    def test_stores_made_anew_have_the_checked_in_bytes(self):
+        for name in STORES:
+            with self.subTest(name):
+                made = self.scratch / name
+                subprocess.run([os.environ["MAKE_STORE"], name, str(made)], check=True, timeout=60)
+                self.assertEqual(files_of(made), files_of(HERE / name), self.changed(name))
+                for file in files_of(made):
+                    new, old = (made / file).read_bytes(), (HERE / name / file).read_bytes()
+                    differ = next((i for i, (a, b) in enumerate(zip(new, old)) if a != b), min(len(new), len(old)))
+                    self.assertTrue(new == old, f"{file} differs from byte {differ} on. {self.changed(name)}")
+
+    @staticmethod
+    def changed(name):
+        return (f"The library writes {name} with other bytes than before. If the format changed: raise the format "
+                "version, describe it in docs/format.md, keep this store as it is and add one of the new version. If "
+                "only the choice of what to write changed (dedup, carry, retention), make the store anew.")
+
+    def test_the_example_of_the_document_is_a_checked_in_store(self):
+        text = DOCUMENT.read_text(encoding="utf-8").split("\n## 7. ")[1]
+        node = HERE / "example-1" / "node-n17"
+        shown = re.findall(r"^`([a-z]+-[0-9-]+)`.*?```\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+        self.assertEqual(sorted(name for name, _ in shown), sorted(f.name for f in node.iterdir() if f.name != "settled"))
+        for name, dumped in shown:
+            self.assertEqual(self.undump(dumped), (node / name).read_bytes(), name)
+        self.assertEqual((node / "settled").read_bytes(), (node / "run-000001").read_bytes())
+
+    @staticmethod
+    def undump(text):
+        """The bytes that `hexdump -C` showed."""
+        data, repeat = b"", False
+        for line in text.splitlines():
+            if line == "*":
+                repeat = True
+                continue
+            offset, _, rest = line.partition("  ")
+            while repeat and len(data) < int(offset, 16):
+                data += data[-16:]
+            repeat = False
+            data += bytes.fromhex(rest.partition("|")[0])
+        return data
+
+    def test_an_unfinished_segment_that_no_manifest_lists_is_no_damage(self):
+        store = self.copy("store-1", "unfinished")
+        node = store / "node-golden-host"
+        whole = (node / "segment-000001-0000000001-000000").read_bytes()
+        (node / "segment-000002-0000000004-000000").write_bytes(whole[:4096])
+        versions, complaints = describe(store)
+        self.assertEqual(complaints, [])
+        self.assertEqual(versions, describe(HERE / "store-1")[0])
+        self.assertEqual(dump("store-1", [store]), [{"versions": versions, "error": ""}])
+
+    def test_damage_is_noticed_by_both_readers_or_changes_nothing(self):
+        names = ["store-1", "ranks-1"]
+        damager = Damager(SEED)
+        for name in names:
+            intact, _ = describe(HERE / name)
+            copies = [self.copy(name, f"{name}-{i}") for i in range(DAMAGES // len(names))]
+            damages = [damager.damage(store) for store in copies]
+            python = [describe(store) for store in copies]  # first: opening a store writes to it
+            losses = sum(versions != intact for versions, _ in python)
+            self.assertGreater(losses, len(copies) // 2, "most damage should cost a version")
+            for damage, (versions, complaints), library in zip(damages, python, dump(name, copies)):
+                with self.subTest(store=name, damage=damage):
+                    self.assertEqual(library["versions"], versions)
+                    self.assertTrue(all(version in intact for version in versions))
+                    removed = damage.startswith("remove")  # nobody can tell a lost manifest from a retired one
+                    self.assertTrue(versions == intact or complaints or removed)
+                    self.assertEqual(library["error"], "")
+
+
+if __name__ == "__main__":
+    unittest.main()
