@@ -266,9 +266,8 @@ void run(const Job& job) {
   std::vector<double> field = cold_plate(share);
   auto session = belay::open(MPI_COMM_WORLD);  // belay
   if (!session) stop(session.error());
-  session->protect("step", step);                  // belay
-  session->protect("field", field);                // belay
-  restore_or_start(share, *session, step, field);  // belay
+  session->protect("step", step), session->protect("field", field);  // belay
+  restore_or_start(share, *session, step, field);                    // belay
   solve(job, share, *session, step, field);
   if (!job.output.empty()) write_field(job.output, share, field);
   if (job.ledger) print_ledger(share, *session);

@@ -17,6 +17,7 @@
 #include "os/parallel.hpp"
 #include "session/equipment.hpp"
 #include "session/flight.hpp"
+#include "session/restorer.hpp"
 #include "session/schedule.hpp"
 #include "session/version_capture.hpp"
 #include "session/worker.hpp"
@@ -85,6 +86,7 @@ class SessionCore {
   Result<void> drop_flight();
   void submit_housekeeping();
   void finish_housekeeping();
+  void mark_closed();
 
   // core.cpp: capture.
   Result<void> check_usable(bool capturing) const;
@@ -100,12 +102,14 @@ class SessionCore {
   void add_last_to_total();
 
   // core_restore.cpp: the way back.
-  struct Attempt {
-    Manifest manifest;
-    bool hopeless = false;  ///< regions do not fit: no other version would help
-  };
-  Result<void> attempt(VersionKey key, const RestoreOptions& options, Attempt& result);
-  Result<bool> agree_on_attempt(const Result<void>& mine, bool hopeless, std::string& reason);
+  /// Does this rank's step of the attempt go well on all ranks? If not, `reason` says why.
+  Result<bool> all_succeed(const Result<void>& mine, std::optional<Error>& reason);
+  /// Collective. False: this version cannot be restored, the next older one may. An error ends the
+  /// restore on all ranks.
+  Result<bool> try_version(VersionKey key, const RestoreOptions& options,
+                           std::optional<Error>& reason);
+  Result<Manifest> load(VersionKey key);
+  Result<void> fill(const Manifest& manifest, const std::vector<session::RegionMatch>& matches);
   void adopt_restored(Manifest manifest);
 
   CoreParts parts_;

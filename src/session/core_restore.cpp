@@ -9,6 +9,14 @@
 #include <algorithm>
 
 namespace belay::detail {
+namespace {
+
+template <class T>
+Result<void> status_of(const Result<T>& result) {
+  return result ? Result<void>{} : Result<void>(Unexpected(result.error()));
+}
+
+}  // namespace
 
 Result<Version> SessionCore::restore(const RestoreOptions& options) {
   BELAY_TRY(check_usable(false));
@@ -18,17 +26,13 @@ Result<Version> SessionCore::restore(const RestoreOptions& options) {
     std::erase_if(candidates, [&](const auto& key) { return key.version != *options.version; });
   std::string reasons;
   for (const VersionKey& key : candidates) {
-    Attempt result;
-    const auto mine = attempt(key, options, result);
-    std::string reason;
-    BELAY_ASSIGN(const bool restored, agree_on_attempt(mine, result.hopeless, reason));
-    if (restored) {
-      adopt_restored(std::move(result.manifest));
-      return key.version;
-    }
+    std::optional<Error> reason;
+    BELAY_ASSIGN(const bool restored, try_version(key, options, reason));
+    if (restored) return key.version;
     holdings_.does_not_exist(key);
-    log_.warn("restore: version {} cannot be restored: {}", key.version, reason);
-    reasons += fmt::format("{}version {}: {}", reasons.empty() ? "" : "; ", key.version, reason);
+    log_.warn("restore: version {} cannot be restored: {}", key.version, reason->message());
+    reasons += fmt::format("{}version {}: {}", reasons.empty() ? "" : "; ", key.version,
+                           reason->message());
   }
   if (options.version && candidates.empty())
     return fail(Code::not_found,
@@ -46,23 +50,38 @@ Result<Version> SessionCore::restore(const RestoreOptions& options) {
               settings_.store, reasons.empty() ? "" : ": ", reasons);
 }
 
-/// This rank's try. Whatever fails is only reported: the ranks agree afterwards, in one place.
-Result<void> SessionCore::attempt(VersionKey key, const RestoreOptions& options, Attempt& result) {
-  BELAY_ASSIGN(result.manifest,
-               vote::load_manifest(equipment_.tier, key, rank_, parts_.claim.identity.store));
-  const Origin& origin = result.manifest.origin;
-  if (origin.ranks != parts_.group->size() || origin.seed != parts_.claim.identity.seed)
-    return fail(Code::corruption, "its manifest is of another store");
+Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& options,
+                                      std::optional<Error>& reason) {
+  auto manifest = load(key);
+  BELAY_ASSIGN(const bool all_loaded, all_succeed(status_of(manifest), reason));
+  if (!all_loaded) return false;
+  // The version is there. Where the regions do not fit it, the program is wrong, and an older
+  // version would only hide that.
   const std::string what = fmt::format("version {}", key.version);
-  auto matches = session::match_regions(result.manifest, regions_, options, what, log_);
-  if (!matches) {
-    result.hopeless = true;
-    return Unexpected(matches.error());
-  }
+  auto matches = session::match_regions(*manifest, regions_, options, what, log_);
+  BELAY_ASSIGN(const bool all_fit, all_succeed(status_of(matches), reason));
+  if (!all_fit) return Unexpected(*reason);
+  BELAY_ASSIGN(const bool all_filled, all_succeed(fill(*manifest, *matches), reason));
+  if (all_filled) adopt_restored(*std::move(manifest));
+  return all_filled;
+}
+
+Result<Manifest> SessionCore::load(VersionKey key) {
+  const vote::Identity& identity = parts_.claim.identity;
+  BELAY_ASSIGN(auto manifest, vote::load_manifest(equipment_.tier, key, rank_, identity.store));
+  if (manifest.origin.ranks != parts_.group->size() || manifest.origin.seed != identity.seed)
+    return fail(Code::corruption, "its manifest is of another store");
+  return manifest;
+}
+
+Result<void> SessionCore::fill(const Manifest& manifest,
+                               const std::vector<session::RegionMatch>& matches) {
   std::unique_ptr<fingerprint::Hasher> other;
-  if (result.manifest.hash != settings_.hash) {
-    other = fingerprint::make_hasher(result.manifest.hash, origin.seed);
-    if (!other) return fail(Code::unsupported, "this build lacks the hash that {} uses", what);
+  if (manifest.hash != settings_.hash) {
+    other = fingerprint::make_hasher(manifest.hash, manifest.origin.seed);
+    if (!other)
+      return fail(Code::unsupported, "this system lacks the hash {} that it was saved with",
+                  fingerprint::name_of(manifest.hash));
   }
   session::Equipment equipment{equipment_.settings,
                                equipment_.clock,
@@ -72,19 +91,18 @@ Result<void> SessionCore::attempt(VersionKey key, const RestoreOptions& options,
                                equipment_.parallel,
                                equipment_.staging,
                                equipment_.worker};
-  return session::read_regions(equipment, result.manifest, *matches);
+  return session::read_regions(equipment, manifest, matches);
 }
 
-/// True: all ranks succeeded. False: try the next version. An error ends the restore on all ranks.
-Result<bool> SessionCore::agree_on_attempt(const Result<void>& mine, bool hopeless,
-                                           std::string& reason) {
-  if (planted(Mistake::agree_on_maximum)) return mine.has_value();
-  std::uint64_t fits = hopeless ? 0 : 1;
-  BELAY_TRY(parts_.group->reduce({&fits, 1}, ranks::Reduction::min));
+Result<bool> SessionCore::all_succeed(const Result<void>& mine, std::optional<Error>& reason) {
+  if (planted(Mistake::agree_on_maximum)) {
+    if (!mine) reason = mine.error();
+    return mine.has_value();
+  }
   auto agreed = vote::agree(*parts_.group, mine);
   if (agreed) return true;
-  if (fits == 0 || agreed.error().code() == Code::peer_lost) return Unexpected(agreed.error());
-  reason = agreed.error().message();
+  if (agreed.error().code() == Code::peer_lost) return Unexpected(agreed.error());
+  reason = agreed.error();
   return false;
 }
 

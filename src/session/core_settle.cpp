@@ -101,7 +101,7 @@ Result<void> SessionCore::drop_flight() {
 
 void SessionCore::submit_housekeeping() {
   const bool settle_now = holdings_.must_settle();
-  const vote::Retired retired = holdings_.take_retired();
+  const vote::Retired retired = holdings_.take_retired(catalog_.key());
   if (retired.empty() && !settle_now) return;
   housekeeping_ = std::make_shared<vote::Retired>();
   settle_mark_ = settle_now ? std::make_shared<Result<void>>() : nullptr;
@@ -111,7 +111,7 @@ void SessionCore::submit_housekeeping() {
       *left = retired;
       return;
     }
-    if (mark) *mark = vote::mark_settled(equipment_.tier, parts_.claim.record);
+    if (mark) *mark = vote::mark_settled(equipment_.tier, parts_.claim.record, /*closed=*/false);
     *left = vote::remove_retired(equipment_.tier, retired, rank_, log_);
   });
 }
@@ -122,6 +122,13 @@ void SessionCore::finish_housekeeping() {
   if (settle_mark_ && *settle_mark_) holdings_.settled();
   if (settle_mark_ && !*settle_mark_) log_.warn("settle: {}", settle_mark_->error().message());
   settle_mark_.reset();
+}
+
+void SessionCore::mark_closed() {
+  if (!parts_.claim.leads_node || !holdings_.last_number_exists()) return;
+  // Without the mark the next run's numbers start a little higher: nothing else depends on it.
+  auto marked = vote::mark_settled(equipment_.tier, parts_.claim.record, /*closed=*/true);
+  if (!marked) log_.warn("close: {}", marked.error().message());
 }
 
 Result<Version> SessionCore::wait() {
@@ -149,6 +156,7 @@ Result<void> SessionCore::close() {
     submit_housekeeping();
     parts_.worker->wait_all();
     finish_housekeeping();
+    mark_closed();
   }
   parts_.claim.locks.clear();
   auto ended = settled ? parts_.group->close() : Result<void>{};

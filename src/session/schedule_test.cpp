@@ -81,16 +81,5 @@ TEST_F(Due, FollowsTheCostOfVersionsWithAuto) {
   EXPECT_TRUE(session.due());
 }
 
-TEST_F(Due, AFailedVersionDoesNotPutTheNextOneOff) {
-  Options timed = options();
-  timed.interval = "10m";
-  auto session = open(timed);
-  must(session.protect(
-      "thrower", [](Writer&) { throw std::runtime_error("disk of the user"); }, [](Reader&) {}));
-  EXPECT_TRUE(session.due());
-  expect_error(session.checkpoint(), Code::invalid_argument, {"'thrower'", "disk of the user"});
-  EXPECT_TRUE(session.due());
-}
-
 }  // namespace
 }  // namespace belay::session

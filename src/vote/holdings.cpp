@@ -30,7 +30,7 @@ VersionInfo info_of(const Manifest& manifest) {
 Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank)
     : rank_(rank), leads_node_(claim.leads_node), rule_{.keep = keep, .run = claim.run} {
   Recovery recovery = recover(claim.own, claim.surveys);
-  next_number_ = recovery.highest_version + 1;
+  next_number_ = recovery.next_number;
   known_ = std::move(recovery.known);
   trace_ = recovery.latest;
   settled_ = recovery.settled;
@@ -96,9 +96,10 @@ std::vector<VersionInfo> Holdings::versions() const {
   return infos;
 }
 
-Retired Holdings::take_retired() {
+Retired Holdings::take_retired(VersionKey base) {
   if (made_version_) {
     for (const VersionKey& key : versions_to_retire(known_, rule_)) {
+      if (key == base) continue;
       retired_.manifests.push_back(key);
       infos_.erase(key);
       std::erase_if(known_, [&](const auto& version) { return version.key == key; });

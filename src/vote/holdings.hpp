@@ -47,11 +47,17 @@ class Holdings {
   std::vector<VersionInfo> versions() const;
 
   /// What may go now that the newest version exists. Forgets it; give back what stays after all.
-  Retired take_retired();
+  /// `base`, the version that the next one builds on, stays: it may be an old one that was
+  /// restored.
+  Retired take_retired(VersionKey base);
   void give_back(const Retired& left);
   /// Must the mark be left that a version has existed?
   bool must_settle() const { return leads_node_ && !settled_ && newest().has_value(); }
   void settled() { settled_ = true; }
+  /// Does a file name say the last number that was used?
+  bool last_number_exists() const {
+    return newest().has_value() && newest()->version + 1 == next_number_;
+  }
 
  private:
   store::KnownVersion* find(VersionKey key);

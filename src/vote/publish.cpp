@@ -59,7 +59,8 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log
   return left;
 }
 
-Result<void> mark_settled(store::Tier& tier, const RunRecord& record) {
+Result<void> mark_settled(store::Tier& tier, RunRecord record, bool closed) {
+  if (!closed) record.run = 0;
   return store::put_whole(tier, std::string(format::kSettledName),
                           format::encode_run_record(record), /*exclusive=*/false);
 }

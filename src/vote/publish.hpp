@@ -34,7 +34,8 @@ struct Retired {
 /// Returns what could not be removed, which is logged too.
 Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log& log);
 
-/// Leaves the mark that a version of this store has existed.
-Result<void> mark_settled(store::Tier& tier, const RunRecord& record);
+/// Leaves the mark that a version of this store has existed and, if `closed`, that this run has
+/// ended with nothing in doubt.
+Result<void> mark_settled(store::Tier& tier, RunRecord record, bool closed);
 
 }  // namespace belay::vote

@@ -9,6 +9,11 @@
 namespace belay::vote {
 namespace {
 
+// A number may leave no trace: its version was killed, or failed and was cleared away. For every
+// run since the last trace that did not end well a gap is left, wider than any row of such
+// versions.
+constexpr Version kGap = 16;
+
 struct Presence {
   std::size_t manifests = 0;
   std::size_t readable = 0;
@@ -45,14 +50,28 @@ bool has_existed(const std::vector<Survey>& surveys, const std::map<VersionKey, 
   });
 }
 
+Version next_number(const std::vector<Survey>& surveys) {
+  VersionKey highest{.run = 1, .version = 0};
+  Run last_run = 0;
+  Run closed_run = 0;
+  for (const Survey& survey : surveys) {
+    if (survey.highest_number.version > highest.version) highest = survey.highest_number;
+    last_run = std::max(last_run, survey.highest_run);
+    closed_run = std::max(closed_run, survey.closed_run);
+  }
+  const Run sure = std::max(highest.run - 1, closed_run);  // these runs took no higher number
+  return highest.version + 1 + kGap * (last_run - std::min(last_run, sure));
+}
+
 }  // namespace
 
 Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys) {
   Recovery recovery;
   std::map<VersionKey, Presence> keys;
   Version newest_trace = 0;
+  Version highest_version = 0;
   for (const Survey& survey : surveys) {
-    recovery.highest_version = std::max(recovery.highest_version, survey.highest_version);
+    highest_version = std::max(highest_version, survey.highest_number.version);
     for (const SurveyedManifest& manifest : survey.manifests) {
       Presence& presence = keys[manifest.key];
       ++presence.manifests;
@@ -67,10 +86,11 @@ Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys) {
     if (exists && !recovery.latest) recovery.latest = key.version;
     if (newest_trace == 0) newest_trace = key.version;
   }
+  recovery.next_number = next_number(surveys);
   recovery.settled = std::any_of(surveys.begin(), surveys.end(),
                                  [](const Survey& survey) { return survey.settled; });
   if (!recovery.latest && has_existed(surveys, keys))
-    recovery.latest = newest_trace != 0 ? newest_trace : recovery.highest_version;
+    recovery.latest = newest_trace != 0 ? newest_trace : highest_version;
   return recovery;
 }
 

@@ -13,7 +13,7 @@ namespace belay::vote {
 
 struct Recovery {
   std::vector<store::KnownVersion> known;  ///< newest first; every version with a manifest anywhere
-  Version highest_version = 0;             ///< never to be used again
+  Version next_number = 1;                 ///< higher than any that was ever used
   bool settled = false;                    ///< a version has existed
   /// The newest version that all ranks can read; if there is none though one has existed, the
   /// newest of which any trace is left; empty only on a first start.

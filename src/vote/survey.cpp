@@ -16,16 +16,17 @@ void add_identity(Survey& survey, const Identity& identity) {
   if (std::find(all.begin(), all.end(), identity) == all.end()) all.push_back(identity);
 }
 
-/// Run records and the settled mark say whose store this is.
-void survey_record(store::Tier& tier, const std::string& name, Survey& survey, Log& log) {
+/// Run records and the settled mark say whose store this is. Returns the run that it is of.
+Run survey_record(store::Tier& tier, const std::string& name, Survey& survey, Log& log) {
   auto bytes = store::read_whole(tier, name);
   auto record =
       bytes ? format::decode_run_record(*bytes) : Result<RunRecord>(Unexpected(bytes.error()));
   if (!record) {
     log.warn("open: {}/{}: {}", tier.place(), name, record.error().message());
-    return;
+    return 0;
   }
   add_identity(survey, {record->store, record->seed, record->ranks, record->application});
+  return record->run;
 }
 
 void survey_manifest(store::Tier& tier, VersionKey key, Rank rank, OwnSurvey& own, Log& log) {
@@ -83,13 +84,14 @@ Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log) {
   for (const std::string& name : names) {
     if (name == format::kSettledName) {
       any = own.survey.settled = true;
-      survey_record(tier, name, own.survey, log);
+      own.survey.closed_run = survey_record(tier, name, own.survey, log);
       continue;
     }
     const auto parsed = format::parse_name(name);
     if (!parsed) continue;
     own.survey.highest_run = std::max(own.survey.highest_run, parsed->key.run);
-    own.survey.highest_version = std::max(own.survey.highest_version, parsed->key.version);
+    if (parsed->key.version > own.survey.highest_number.version)
+      own.survey.highest_number = parsed->key;
     if (parsed->temporary) {
       if (parsed->kind == format::NameKind::run || parsed->rank == rank)
         own.temporaries.push_back(name);
@@ -125,8 +127,9 @@ std::vector<std::byte> encode_survey(const Survey& survey) {
   }
   writer.field(survey.highest_run);
   writer.field(survey.highest_record);
-  writer.field(survey.highest_version);
+  writer.pair(survey.highest_number.run, survey.highest_number.version);
   writer.field(static_cast<std::uint8_t>(survey.settled));
+  writer.field(survey.closed_run);
   writer.field(static_cast<std::uint8_t>(survey.unreadable));
   writer.field(static_cast<std::uint32_t>(survey.manifests.size()));
   for (const SurveyedManifest& manifest : survey.manifests) {
@@ -151,8 +154,10 @@ Survey decode_survey(std::span<const std::byte> bytes) {
   }
   survey.highest_run = reader.field<Run>();
   survey.highest_record = reader.field<Run>();
-  survey.highest_version = reader.field<Version>();
+  survey.highest_number.run = reader.field<Run>();
+  survey.highest_number.version = reader.field<Version>();
   survey.settled = reader.field<std::uint8_t>() != 0;
+  survey.closed_run = reader.field<Run>();
   survey.unreadable = reader.field<std::uint8_t>() != 0;
   for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left) {
     SurveyedManifest manifest;

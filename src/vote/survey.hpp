@@ -36,8 +36,9 @@ struct Survey {
   std::vector<Identity> identities;  ///< distinct; more than one is a mixture
   Run highest_run = 0;               ///< of any name
   Run highest_record = 0;            ///< of a run record; every opening leaves one on every node
-  Version highest_version = 0;       ///< of any name
+  VersionKey highest_number = {};    ///< of any name: the highest number, and the run that took it
   bool settled = false;              ///< a version is known to have existed
+  Run closed_run = 0;                ///< the last run that ended with close(), nothing in doubt
   bool unreadable = false;           ///< files are there, but none says whose
   std::vector<SurveyedManifest> manifests;  ///< of this rank, newest first
 };

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/file_writer.hpp"
+
+#include "os/faulty_files.hpp"
+#include "os/memory.hpp"
+#include "os/memory_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace belay::store {
+namespace {
+
+constexpr std::size_t kPage = os::kDirectAlignment;
+
+std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
+  std::vector<std::byte> result(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) result[i] = static_cast<std::byte>(i * 7 + seed);
+  return result;
+}
+
+class FileWriterTest : public testing::Test {
+ protected:
+  FileWriterTest() { EXPECT_TRUE(memory_.make_directory("/d")); }
+
+  os::MemoryFiles memory_;
+  os::Operation::Kind failing_ = os::Operation::Kind::list;
+  int error_ = 0;
+  os::FaultyFiles files_{memory_, [this](const os::Operation& operation) {
+                           return os::Action{.error = operation.kind == failing_ ? error_ : 0};
+                         }};
+  std::unique_ptr<Tier> tier_ = make_local_tier(files_, "/d");
+  os::AlignedMemory buffer_ = *os::AlignedMemory::allocate(2 * kPage);
+};
+
+TEST_F(FileWriterTest, SmallPiecesComeTogetherInOrder) {
+  auto writer = FileWriter::create(*tier_, "f");
+  ASSERT_TRUE(writer);
+  writer->lend(buffer_.bytes());
+  const auto whole = pattern(5 * kPage, 1);
+  std::span<const std::byte> rest = whole;
+  for (std::size_t piece = 1; !rest.empty(); piece += 97) {
+    const std::size_t take = std::min(piece, rest.size());
+    ASSERT_TRUE(writer->append(rest.first(take)));
+    rest = rest.subspan(take);
+    EXPECT_EQ(writer->offset(), whole.size() - rest.size());
+  }
+  ASSERT_TRUE(writer->finish());
+  EXPECT_EQ(*memory_.peek("/d/f"), whole);
+}
+
+TEST_F(FileWriterTest, WholePagesGoBeforeWhatIsBuffered) {
+  auto writer = FileWriter::create(*tier_, "f");
+  ASSERT_TRUE(writer);
+  auto pages = *os::AlignedMemory::allocate(3 * kPage);
+  const auto first = pattern(3 * kPage, 1);
+  std::copy(first.begin(), first.end(), pages.bytes().begin());
+  ASSERT_TRUE(writer->append_aligned(pages.bytes()));
+  ASSERT_TRUE(writer->append_aligned({}));
+  writer->lend(buffer_.bytes());
+  const auto second = pattern(kPage, 2);
+  ASSERT_TRUE(writer->append(second));
+  ASSERT_TRUE(writer->finish());
+  auto expected = first;
+  expected.insert(expected.end(), second.begin(), second.end());
+  EXPECT_EQ(*memory_.peek("/d/f"), expected);
+}
+
+TEST_F(FileWriterTest, AReservationLeavesNoTrace) {
+  auto writer = FileWriter::create(*tier_, "f");
+  ASSERT_TRUE(writer);
+  auto pages = *os::AlignedMemory::allocate(std::size_t{8} << 20);
+  ASSERT_TRUE(writer->append_aligned(pages.bytes()));
+  ASSERT_TRUE(writer->finish());
+  EXPECT_EQ(memory_.peek("/d/f")->size(), std::size_t{8} << 20);
+}
+
+TEST_F(FileWriterTest, AReservationThatFailsIsNoReasonToFail) {
+  failing_ = os::Operation::Kind::reserve;
+  error_ = ENOSPC;
+  auto writer = FileWriter::create(*tier_, "f");
+  auto pages = *os::AlignedMemory::allocate(std::size_t{8} << 20);
+  ASSERT_TRUE(writer->append_aligned(pages.bytes()));
+  EXPECT_TRUE(writer->finish());
+}
+
+TEST_F(FileWriterTest, AFullDiskSaysWhatIsNeededAndWhatIsFree) {
+  auto writer = FileWriter::create(*tier_, "f");
+  ASSERT_TRUE(writer);
+  memory_.set_capacity(kPage);
+  auto pages = *os::AlignedMemory::allocate(3 * kPage);
+  const auto failed = writer->append_aligned(pages.bytes());
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code(), Code::no_space);
+  for (const char* words : {"/d/f", "needs 12.0 KiB", "free", "`keep`", "`store`"})
+    EXPECT_NE(failed.error().message().find(words), std::string::npos) << failed.error().message();
+}
+
+TEST_F(FileWriterTest, EveryErrorOfTheEndIsLookedAt) {
+  using Kind = os::Operation::Kind;
+  for (const Kind kind : {Kind::write, Kind::sync, Kind::close}) {
+    auto writer = FileWriter::create(*tier_, "f" + std::to_string(static_cast<int>(kind)));
+    ASSERT_TRUE(writer);
+    writer->lend(buffer_.bytes());
+    ASSERT_TRUE(writer->append(pattern(kPage, 1)));
+    failing_ = kind;
+    error_ = EIO;
+    EXPECT_FALSE(writer->finish()) << static_cast<int>(kind);
+    error_ = 0;
+  }
+}
+
+TEST_F(FileWriterTest, ANameThatIsTakenIsBusy) {
+  ASSERT_TRUE(FileWriter::create(*tier_, "f"));
+  const auto second = FileWriter::create(*tier_, "f");
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Code::busy);
+}
+
+TEST_F(FileWriterTest, ASmallFileIsPutWholeOrNotAtAll) {
+  using Kind = os::Operation::Kind;
+  const auto bytes = pattern(100, 1);
+  for (const Kind kind : {Kind::create, Kind::write, Kind::truncate, Kind::sync, Kind::close}) {
+    failing_ = kind;
+    error_ = EIO;
+    EXPECT_FALSE(put_whole(*tier_, "f", bytes, false)) << static_cast<int>(kind);
+    EXPECT_FALSE(memory_.peek("/d/f"));
+  }
+  error_ = 0;
+  ASSERT_TRUE(put_whole(*tier_, "f", bytes, false)) << "leftovers are in nobody's way";
+  EXPECT_EQ(*memory_.peek("/d/f"), bytes);
+  EXPECT_EQ(*read_whole(*tier_, "f"), bytes);
+  EXPECT_EQ(memory_.paths().size(), 1u);
+}
+
+TEST_F(FileWriterTest, AnExclusiveFileIsNotReplaced) {
+  const auto first = pattern(100, 1);
+  ASSERT_TRUE(put_whole(*tier_, "f", first, true));
+  const auto second = put_whole(*tier_, "f", pattern(50, 2), true);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Code::busy);
+  EXPECT_EQ(*memory_.peek("/d/f"), first);
+}
+
+TEST_F(FileWriterTest, AFileThatShrinksWhileItIsReadIsCorruption) {
+  ASSERT_TRUE(put_whole(*tier_, "f", pattern(5000, 1), false));
+  os::FaultyFiles cutting(memory_, [this](const os::Operation& operation) {
+    if (operation.kind == os::Operation::Kind::read) EXPECT_TRUE(memory_.cut("/d/f", 10));
+    return os::Action{};
+  });
+  const auto tier = make_local_tier(cutting, "/d");
+  const auto read = read_whole(*tier, "f");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code(), Code::corruption);
+}
+
+}  // namespace
+}  // namespace belay::store
