@@ -30,11 +30,15 @@ std::optional<NameKind> take_kind(std::string_view& text) {
   if (take_prefix(text, "segment-")) return NameKind::segment;
   if (take_prefix(text, "manifest-")) return NameKind::manifest;
   if (take_prefix(text, "run-")) return NameKind::run;
+  if (take_prefix(text, "closed-")) return NameKind::closed;
   return std::nullopt;
 }
 
+bool names_only_a_run(NameKind kind) { return kind == NameKind::run || kind == NameKind::closed; }
+
 std::string make_name(const ParsedName& parts) {
   std::string name = parts.kind == NameKind::run       ? run_name(parts.key.run)
+                     : parts.kind == NameKind::closed  ? closed_name(parts.key.run)
                      : parts.kind == NameKind::segment ? segment_name({parts.key, parts.rank})
                                                        : manifest_name(parts.key, parts.rank);
   return parts.temporary ? temporary_name(name) : name;
@@ -52,6 +56,8 @@ std::string manifest_name(VersionKey key, Rank rank) {
 
 std::string run_name(Run run) { return fmt::format("run-{:06}", run); }
 
+std::string closed_name(Run run) { return fmt::format("closed-{:06}", run); }
+
 std::string temporary_name(const std::string& name) { return name + std::string(kTemporary); }
 
 std::optional<ParsedName> parse_name(std::string_view name) {
@@ -60,7 +66,7 @@ std::optional<ParsedName> parse_name(std::string_view name) {
   const auto kind = take_kind(rest);
   if (!kind || !take_number(rest, parts.key.run)) return std::nullopt;
   parts.kind = *kind;
-  if (parts.kind != NameKind::run &&
+  if (!names_only_a_run(parts.kind) &&
       !(take_prefix(rest, "-") && take_number(rest, parts.key.version) && take_prefix(rest, "-") &&
         take_number(rest, parts.rank)))
     return std::nullopt;

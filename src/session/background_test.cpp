@@ -23,9 +23,8 @@ class BackgroundWork : public SessionTest {
 
   std::atomic<int> error_ = 0;
   os::FaultyFiles faulty_{memory_, [this](const os::Operation& operation) {
-                            const bool hit =
-                                operation.kind == os::Operation::Kind::write &&
-                                operation.path.find("/segment-") != std::string::npos;
+                            const bool hit = operation.kind == os::Operation::Kind::write &&
+                                             operation.path.find("/segment-") != std::string::npos;
                             return os::Action{.error = hit ? error_.load() : 0};
                           }};
   std::vector<std::uint64_t> numbers_ = noise(20 * kPerBlock, 1);
@@ -178,6 +177,25 @@ TEST_F(BackgroundWork, ARegionThatChangesDuringCheckpointFailsTheVersion) {
   must(session.restore());
   EXPECT_EQ(numbers_, saved);
   EXPECT_EQ(take(session), 3u);
+}
+
+TEST_F(BackgroundWork, ANumberThatFailedIsNotUsedAgainAfterARestart) {
+  Version failed = 0;
+  {
+    fail_writes(0);
+    auto session = open();
+    must(session.protect("numbers", numbers_));
+    take(session);
+    error_ = EIO;
+    ++numbers_[0];
+    EXPECT_FALSE(session.checkpoint());
+    failed = session.stats().last.version;
+    EXPECT_FALSE(session.close());
+    error_ = 0;
+  }
+  auto session = open();
+  must(session.protect("numbers", numbers_));
+  EXPECT_GT(take(session), failed);
 }
 
 TEST_F(BackgroundWork, AnUnsafeVersionIsNotSeenByTheNextOpening) {

@@ -84,6 +84,7 @@ class SessionCore {
   static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
   void adopt_flight();
   Result<void> drop_flight();
+  Result<void> settle_store();
   void submit_housekeeping();
   void finish_housekeeping();
   void mark_closed();
@@ -131,7 +132,6 @@ class SessionCore {
   std::shared_ptr<session::Flight> flight_;
   std::optional<session::VersionCapture> capture_;
   std::shared_ptr<vote::Retired> housekeeping_;  ///< what the worker could not remove
-  std::shared_ptr<Result<void>> settle_mark_;    ///< whether the worker could leave the mark
   std::uint64_t settle_ns_ = 0;                  ///< of the version under way
   std::uint64_t blocking_ns_ = 0;  ///< of the version under way, over all calls that made it
 

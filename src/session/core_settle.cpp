@@ -53,7 +53,19 @@ Result<bool> SessionCore::settle(Call call) {
     adopt_flight();
   else
     BELAY_TRY(drop_flight());
+  if (holdings_.must_settle()) BELAY_TRY(settle_store());
   return true;
+}
+
+/// Once in a store's life: before anybody is told that a version exists, the mark says so.
+Result<void> SessionCore::settle_store() {
+  Result<void> mine;
+  if (parts_.claim.leads_node) mine = vote::mark_settled(equipment_.tier, parts_.claim.record);
+  auto marked = vote::agree(*parts_.group, mine);
+  if (marked) holdings_.settled();
+  if (!marked && marked.error().code() == Code::peer_lost) return marked;
+  if (!marked) log_.warn("settle: {}", marked.error().message());
+  return {};
 }
 
 void SessionCore::adopt_flight() {
@@ -100,18 +112,15 @@ Result<void> SessionCore::drop_flight() {
 }
 
 void SessionCore::submit_housekeeping() {
-  const bool settle_now = holdings_.must_settle();
   const vote::Retired retired = holdings_.take_retired(catalog_.key());
-  if (retired.empty() && !settle_now) return;
+  if (retired.empty()) return;
   housekeeping_ = std::make_shared<vote::Retired>();
-  settle_mark_ = settle_now ? std::make_shared<Result<void>>() : nullptr;
-  parts_.worker->submit([this, retired, left = housekeeping_, mark = settle_mark_] {
+  parts_.worker->submit([this, retired, left = housekeeping_] {
     if (auto ours = vote::check_still_ours(equipment_.tier, parts_.claim.run); !ours) {
       log_.warn("retire: {}", ours.error().message());
       *left = retired;
       return;
     }
-    if (mark) *mark = vote::mark_settled(equipment_.tier, parts_.claim.record, /*closed=*/false);
     *left = vote::remove_retired(equipment_.tier, retired, rank_, log_);
   });
 }
@@ -119,15 +128,12 @@ void SessionCore::submit_housekeeping() {
 void SessionCore::finish_housekeeping() {
   if (housekeeping_) holdings_.give_back(*housekeeping_);
   housekeeping_.reset();
-  if (settle_mark_ && *settle_mark_) holdings_.settled();
-  if (settle_mark_ && !*settle_mark_) log_.warn("settle: {}", settle_mark_->error().message());
-  settle_mark_.reset();
 }
 
 void SessionCore::mark_closed() {
   if (!parts_.claim.leads_node || !holdings_.last_number_exists()) return;
   // Without the mark the next run's numbers start a little higher: nothing else depends on it.
-  auto marked = vote::mark_settled(equipment_.tier, parts_.claim.record, /*closed=*/true);
+  auto marked = vote::mark_closed(equipment_.tier, parts_.claim.record);
   if (!marked) log_.warn("close: {}", marked.error().message());
 }
 

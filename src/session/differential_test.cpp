@@ -207,13 +207,14 @@ TEST_P(EverySize, ComesBackWithItsNeighboursUntouched) {
   EXPECT_TRUE(found == saved);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, EverySize,
-    testing::Values(Cut{512, "xxh3"}, Cut{512, "md5"}, Cut{1024, "sha1"}, Cut{1536, "sha256"},
-                    Cut{16384, "xxh3"}, Cut{1u << 20, "xxh3"}, Cut{4u << 20, "xxh3"}),
-    [](const auto& tested) {
-      return std::string(tested.param.hash) + "_" + std::to_string(tested.param.block);
-    });
+INSTANTIATE_TEST_SUITE_P(All, EverySize,
+                         testing::Values(Cut{512, "xxh3"}, Cut{512, "md5"}, Cut{1024, "sha1"},
+                                         Cut{1536, "sha256"}, Cut{16384, "xxh3"},
+                                         Cut{1u << 20, "xxh3"}, Cut{4u << 20, "xxh3"}),
+                         [](const auto& tested) {
+                           return std::string(tested.param.hash) + "_" +
+                                  std::to_string(tested.param.block);
+                         });
 
 }  // namespace
 }  // namespace belay::session

@@ -191,7 +191,8 @@ TEST_F(StoreIdentity, AnEmptyRunRecordOfAKilledOpeningIsNoTrace) {
 }
 
 TEST_F(StoreIdentity, HostileApplicationsAndNodesAreRefused) {
-  for (const std::string& name : {std::string("a\nb"), std::string("\xff"), std::string(256, 'x')}) {
+  for (const std::string& name :
+       {std::string("a\nb"), std::string("\xff"), std::string(256, 'x')}) {
     Options hostile = options();
     hostile.application = name;
     expect_error(try_open(hostile), Code::invalid_argument, {"application"});

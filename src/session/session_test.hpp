@@ -90,7 +90,7 @@ inline std::vector<std::uint64_t> noise(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-inline constexpr std::size_t kBlock = 512;                              ///< bytes, in these tests
+inline constexpr std::size_t kBlock = 512;                                ///< bytes, in these tests
 inline constexpr std::size_t kPerBlock = kBlock / sizeof(std::uint64_t);  ///< numbers
 
 /// One rank, with a store in memory and everything done inline unless a test says otherwise.

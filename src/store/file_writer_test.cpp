@@ -146,7 +146,7 @@ TEST_F(FileWriterTest, AnExclusiveFileIsNotReplaced) {
 TEST_F(FileWriterTest, AFileThatShrinksWhileItIsReadIsCorruption) {
   ASSERT_TRUE(put_whole(*tier_, "f", pattern(5000, 1), false));
   os::FaultyFiles cutting(memory_, [this](const os::Operation& operation) {
-    if (operation.kind == os::Operation::Kind::read) EXPECT_TRUE(memory_.cut("/d/f", 10));
+    if (operation.kind == os::Operation::Kind::read) (void)memory_.cut("/d/f", 10);
     return os::Action{};
   });
   const auto tier = make_local_tier(cutting, "/d");

@@ -44,7 +44,9 @@ std::unique_ptr<Tier> make_local_tier(os::Files& files, std::string directory);
 
 /// The whole content of a small file.
 Result<std::vector<std::byte>> read_whole(Tier& tier, const std::string& name);
-/// Writes a small file under a temporary name, makes it durable and publishes it.
+/// Writes a small file under a temporary name and makes its contents durable.
+Result<void> prepare_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes);
+/// The same, and publishes it.
 Result<void> put_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes,
                        bool exclusive);
 

@@ -6,6 +6,7 @@
 #include "format/names.hpp"
 #include "store/overlay_tier.hpp"
 #include "vote/agreement.hpp"
+#include "vote/publish.hpp"
 
 #include <algorithm>
 
@@ -178,6 +179,9 @@ Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
   if (claim.leads_node)
     claimed = store::put_whole(*claim.tier, format::run_name(claim.run),
                                format::encode_run_record(claim.record), /*exclusive=*/true);
+  const bool settled = std::any_of(claim.surveys.begin(), claim.surveys.end(),
+                                   [](const Survey& survey) { return survey.settled; });
+  if (claimed && claim.leads_node && !settled) claimed = prepare_settled(*claim.tier, claim.record);
   BELAY_TRY(agree(around.group, claimed));
   return claim;
 }

@@ -55,7 +55,7 @@ class ClaimTest : public testing::Test {
 
 TEST_F(ClaimTest, EachOpeningIsARunOfTheSameStore) {
   StoreId store;
-  for (Run run = 1; run <= 3; ++run) {
+  for (std::uint64_t run = 1; run <= 3; ++run) {
     const auto claim = claim_alone(request());
     ASSERT_TRUE(claim) << claim.error().message();
     EXPECT_EQ(claim->run, run);
@@ -101,8 +101,8 @@ TEST_F(ClaimTest, TheHighestRunOnAnyNodeCounts) {
     claim_together(
         2, [](Rank rank) { return request(rank == 0 ? "a" : "b"); },
         [](Rank, const Result<Claim>& claim) { ASSERT_TRUE(claim); });
-  for (int run = 1; run <= 3; ++run)
-    ASSERT_TRUE(files_.erase("/store/node-a/" + format::run_name(static_cast<Run>(run))));
+  for (std::uint64_t run = 1; run <= 3; ++run)
+    ASSERT_TRUE(files_.erase("/store/node-a/" + format::run_name(run)));
   claim_together(
       2, [](Rank rank) { return request(rank == 0 ? "a" : "b"); },
       [](Rank, const Result<Claim>& claim) {

@@ -38,9 +38,12 @@ Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank)
   for (const Manifest& manifest : claim.own.readable)
     infos_.emplace(manifest.origin.key, info_of(manifest));
   earlier_leftovers_ = claim.own.temporaries;
-  if (leads_node_)
+  if (leads_node_) {
     for (const Run run : claim.own.run_records)
       if (run < claim.run) earlier_leftovers_.push_back(format::run_name(run));
+    for (const Run run : claim.own.closed_runs)
+      earlier_leftovers_.push_back(format::closed_name(run));
+  }
 }
 
 store::KnownVersion* Holdings::find(VersionKey key) {

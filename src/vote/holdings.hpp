@@ -51,8 +51,8 @@ class Holdings {
   /// restored.
   Retired take_retired(VersionKey base);
   void give_back(const Retired& left);
-  /// Must the mark be left that a version has existed?
-  bool must_settle() const { return leads_node_ && !settled_ && newest().has_value(); }
+  /// Must the mark be left that a version has existed? The same on all ranks.
+  bool must_settle() const { return !settled_ && newest().has_value(); }
   void settled() { settled_ = true; }
   /// Does a file name say the last number that was used?
   bool last_number_exists() const {

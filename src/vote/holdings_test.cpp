@@ -25,12 +25,13 @@ Claim claim_of(const std::vector<Manifest>& manifests) {
   claim.leads_node = true;
   claim.own.run_records = {1};
   claim.own.survey.highest_run = claim.own.survey.highest_record = 1;
+  claim.own.survey.closed_run = 1;
   for (const Manifest& manifest : manifests) {
     claim.own.readable.push_back(manifest);
     claim.own.survey.manifests.push_back({manifest.origin.key, {}, true});
     for (const SegmentRef& segment : manifest.segments) claim.own.segments.push_back(segment.id);
-    claim.own.survey.highest_version =
-        std::max(claim.own.survey.highest_version, manifest.origin.key.version);
+    claim.own.survey.highest_number =
+        std::max(claim.own.survey.highest_number, manifest.origin.key);
   }
   claim.surveys = {claim.own.survey};
   return claim;
@@ -48,7 +49,7 @@ std::vector<Version> numbers_of(const std::vector<VersionInfo>& infos) {
 
 TEST(Holdings, NumbersGoOnFromTheHighestSeen) {
   Claim claim = claim_of({manifest_of({1, 7}, {{1, 7}})});
-  claim.surveys[0].highest_version = 9;
+  claim.surveys[0].highest_number = {1, 9};
   Holdings holdings(claim, 2, kRank);
   EXPECT_EQ(holdings.take_number(), 10u);
   EXPECT_EQ(holdings.take_number(), 11u);
@@ -60,7 +61,7 @@ TEST(Holdings, NothingIsRetiredBeforeThisRunHasMadeAVersion) {
                               manifest_of({1, 1}, {{1, 1}})}),
                     1, kRank);
   holdings.restored();
-  EXPECT_TRUE(holdings.take_retired().empty());
+  EXPECT_TRUE(holdings.take_retired({}).empty());
   EXPECT_EQ(numbers_of(holdings.versions()), (std::vector<Version>{3, 2, 1}));
 }
 
@@ -68,25 +69,25 @@ TEST(Holdings, EarlierRunsStayUntilTheRestore) {
   Holdings holdings(claim_of({manifest_of({1, 1}, {{1, 1}})}), 1, kRank);
   make_version(holdings, manifest_of({2, 2}, {{2, 2}}));
   make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
-  const Retired first = holdings.take_retired();
+  const Retired first = holdings.take_retired({});
   EXPECT_EQ(first.manifests, (std::vector<VersionKey>{{2, 2}}));
   EXPECT_EQ(first.segments, (std::vector<SegmentId>{{{2, 2}, kRank}}));
   EXPECT_TRUE(first.others.empty()) << "the record of run 1 matters while its versions do";
   holdings.restored();
-  const Retired second = holdings.take_retired();
+  const Retired second = holdings.take_retired({});
   EXPECT_EQ(second.manifests, (std::vector<VersionKey>{{1, 1}}));
   EXPECT_EQ(second.segments, (std::vector<SegmentId>{{{1, 1}, kRank}}));
   EXPECT_EQ(second.others, std::vector<std::string>{"run-000001"});
-  EXPECT_TRUE(holdings.take_retired().empty()) << "it forgets what it gave away";
+  EXPECT_TRUE(holdings.take_retired({}).empty()) << "it forgets what it gave away";
 }
 
 TEST(Holdings, ASegmentStaysWhileARetainedVersionCountsOnIt) {
   Holdings holdings(claim_of({}), 1, kRank);
   make_version(holdings, manifest_of({2, 1}, {{2, 1}}));
   make_version(holdings, manifest_of({2, 2}, {{2, 1}, {2, 2}}));
-  EXPECT_TRUE(holdings.take_retired().segments.empty());
+  EXPECT_TRUE(holdings.take_retired({}).segments.empty());
   make_version(holdings, manifest_of({2, 3}, {{2, 2}, {2, 3}}));
-  EXPECT_EQ(holdings.take_retired().segments, (std::vector<SegmentId>{{{2, 1}, kRank}}));
+  EXPECT_EQ(holdings.take_retired({}).segments, (std::vector<SegmentId>{{{2, 1}, kRank}}));
 }
 
 TEST(Holdings, WhatCouldNotBeRemovedIsRetiredAgain) {
@@ -96,7 +97,7 @@ TEST(Holdings, WhatCouldNotBeRemovedIsRetiredAgain) {
   left.segments = {{{2, 1}, kRank}};
   left.others = {"x.tmp"};
   holdings.give_back(left);
-  const Retired again = holdings.take_retired();
+  const Retired again = holdings.take_retired({});
   EXPECT_EQ(again.manifests, left.manifests);
   EXPECT_EQ(again.segments, left.segments);
   EXPECT_EQ(again.others, left.others);
@@ -105,7 +106,7 @@ TEST(Holdings, WhatCouldNotBeRemovedIsRetiredAgain) {
 TEST(Holdings, TheFilesOfAFailedVersionMayGoAtOnce) {
   Holdings holdings(claim_of({}), 2, kRank);
   holdings.discard({2, 5});
-  const Retired retired = holdings.take_retired();
+  const Retired retired = holdings.take_retired({});
   EXPECT_EQ(retired.manifests, (std::vector<VersionKey>{{2, 5}}));
   EXPECT_EQ(retired.segments, (std::vector<SegmentId>{{{2, 5}, kRank}}));
   EXPECT_EQ(retired.others, std::vector<std::string>{"manifest-000002-0000000005-000003.tmp"});
@@ -130,23 +131,27 @@ TEST(Holdings, ADamagedVersionDoesNotCountTowardsKeep) {
   holdings.does_not_exist({1, 2});
   holdings.restored();
   make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
-  EXPECT_TRUE(holdings.take_retired().manifests.empty()) << "3 and 1 are the two to keep";
+  EXPECT_TRUE(holdings.take_retired({}).manifests.empty()) << "3 and 1 are the two to keep";
   make_version(holdings, manifest_of({2, 4}, {{2, 4}}));
-  EXPECT_EQ(holdings.take_retired().manifests, (std::vector<VersionKey>{{1, 2}, {1, 1}}));
+  EXPECT_EQ(holdings.take_retired({}).manifests, (std::vector<VersionKey>{{1, 2}, {1, 1}}));
 }
 
-TEST(Holdings, TheMarkIsLeftOnceByTheLeader) {
-  Claim claim = claim_of({});
-  Holdings leader(claim, 2, kRank);
-  EXPECT_FALSE(leader.must_settle()) << "no version yet";
-  make_version(leader, manifest_of({2, 1}, {{2, 1}}));
-  EXPECT_TRUE(leader.must_settle());
-  leader.settled();
-  EXPECT_FALSE(leader.must_settle());
-  claim.leads_node = false;
-  Holdings other(claim, 2, kRank);
-  make_version(other, manifest_of({2, 1}, {{2, 1}}));
-  EXPECT_FALSE(other.must_settle());
+TEST(Holdings, TheVersionThatTheNextOneBuildsOnStays) {
+  Holdings holdings(claim_of({manifest_of({1, 2}, {{1, 2}}), manifest_of({1, 1}, {{1, 1}})}), 1,
+                    kRank);
+  holdings.restored();
+  make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
+  EXPECT_EQ(holdings.take_retired({1, 1}).manifests, (std::vector<VersionKey>{{1, 2}}));
+  EXPECT_EQ(holdings.take_retired({2, 3}).manifests, (std::vector<VersionKey>{{1, 1}}));
+}
+
+TEST(Holdings, TheMarkIsLeftOnceAndNotBeforeAVersionExists) {
+  Holdings holdings(claim_of({}), 2, kRank);
+  EXPECT_FALSE(holdings.must_settle());
+  make_version(holdings, manifest_of({2, 1}, {{2, 1}}));
+  EXPECT_TRUE(holdings.must_settle());
+  holdings.settled();
+  EXPECT_FALSE(holdings.must_settle());
 }
 
 }  // namespace

@@ -59,10 +59,21 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log
   return left;
 }
 
-Result<void> mark_settled(store::Tier& tier, RunRecord record, bool closed) {
-  if (!closed) record.run = 0;
-  return store::put_whole(tier, std::string(format::kSettledName),
-                          format::encode_run_record(record), /*exclusive=*/false);
+Result<void> prepare_settled(store::Tier& tier, const RunRecord& record) {
+  return store::prepare_whole(tier, std::string(format::kSettledName),
+                              format::encode_run_record(record));
+}
+
+Result<void> mark_settled(store::Tier& tier, const RunRecord& record) {
+  const std::string name(format::kSettledName);
+  auto marked = tier.publish(format::temporary_name(name), name, /*exclusive=*/false);
+  if (marked || marked.error().code() != Code::not_found) return marked;
+  return store::put_whole(tier, name, format::encode_run_record(record), /*exclusive=*/false);
+}
+
+Result<void> mark_closed(store::Tier& tier, const RunRecord& record) {
+  return store::put_whole(tier, format::closed_name(record.run), format::encode_run_record(record),
+                          /*exclusive=*/false);
 }
 
 }  // namespace belay::vote

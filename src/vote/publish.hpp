@@ -34,8 +34,11 @@ struct Retired {
 /// Returns what could not be removed, which is logged too.
 Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log& log);
 
-/// Leaves the mark that a version of this store has existed and, if `closed`, that this run has
-/// ended with nothing in doubt.
-Result<void> mark_settled(store::Tier& tier, RunRecord record, bool closed);
+/// Leaves the mark that a version of this store has existed. prepare_settled() does all of it that
+/// needs space, so that a disk which is full by then does not matter.
+Result<void> prepare_settled(store::Tier& tier, const RunRecord& record);
+Result<void> mark_settled(store::Tier& tier, const RunRecord& record);
+/// Leaves the mark that this run has ended with every number that it took in a file name.
+Result<void> mark_closed(store::Tier& tier, const RunRecord& record);
 
 }  // namespace belay::vote

@@ -141,5 +141,14 @@ TEST_F(Publish, TheMarkMayBeLeftTwice) {
   EXPECT_EQ(*format::decode_run_record(*bytes), record);
 }
 
+TEST_F(Publish, APreparedMarkNeedsNoSpace) {
+  const RunRecord record{{1, 2}, 3, 4, 1, "test", "host", 7, 8};
+  ASSERT_TRUE(prepare_settled(*tier_, record));
+  EXPECT_FALSE(there("settled"));
+  memory_.set_capacity(0);
+  ASSERT_TRUE(mark_settled(*tier_, record));
+  EXPECT_TRUE(there("settled"));
+}
+
 }  // namespace
 }  // namespace belay::vote

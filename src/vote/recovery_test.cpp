@@ -6,12 +6,14 @@
 namespace belay::vote {
 namespace {
 
+/// Of a store whose last run was closed.
 Survey survey_of(std::vector<SurveyedManifest> manifests, Run record = 1) {
   Survey survey;
+  survey.closed_run = record;
   survey.highest_record = record;
   survey.highest_run = record;
   for (const SurveyedManifest& manifest : manifests)
-    survey.highest_version = std::max(survey.highest_version, manifest.key.version);
+    if (manifest.key.version > survey.highest_number.version) survey.highest_number = manifest.key;
   survey.manifests = std::move(manifests);
   return survey;
 }
@@ -34,7 +36,7 @@ Recovery recover_first(const std::vector<Survey>& surveys) {
 TEST(Recovery, AnEmptyStoreIsAFirstStart) {
   const auto recovery = recover_first({survey_of({}, 0), survey_of({}, 0)});
   EXPECT_EQ(recovery.latest, std::nullopt);
-  EXPECT_EQ(recovery.highest_version, 0u);
+  EXPECT_EQ(recovery.next_number, 1u);
   EXPECT_TRUE(recovery.known.empty());
 }
 
@@ -42,7 +44,7 @@ TEST(Recovery, TheNewestIsWhatAllRanksHaveNotWhatAnyHas) {
   const auto recovery =
       recover_first({survey_of({good(3), good(2), good(1)}), survey_of({good(2), good(1)})});
   EXPECT_EQ(recovery.latest, 2u);
-  EXPECT_EQ(recovery.highest_version, 3u);
+  EXPECT_EQ(recovery.next_number, 4u);
   ASSERT_EQ(recovery.known.size(), 3u);
   EXPECT_FALSE(recovery.known[0].exists);
   EXPECT_TRUE(recovery.known[1].exists);
@@ -58,13 +60,13 @@ TEST(Recovery, AHigherRunIsNewerThanAHigherNumber) {
   const std::vector<SurveyedManifest> manifests{good(3, 2), good(9, 1)};
   const auto recovery = recover_first({survey_of(manifests, 2), survey_of(manifests, 2)});
   EXPECT_EQ(recovery.latest, 3u);
-  EXPECT_EQ(recovery.highest_version, 9u);
+  EXPECT_EQ(recovery.next_number, 10u);
 }
 
 TEST(Recovery, VotesOfSomeRanksInTheVeryFirstCheckpointAreAFirstStart) {
   const auto recovery = recover_first({survey_of({good(1)}), survey_of({})});
   EXPECT_EQ(recovery.latest, std::nullopt);
-  EXPECT_EQ(recovery.highest_version, 1u) << "its number is taken all the same";
+  EXPECT_EQ(recovery.next_number, 2u) << "its number is taken all the same";
 }
 
 TEST(Recovery, DamageOfEveryVoteIsNotAFirstStart) {
@@ -80,7 +82,7 @@ TEST(Recovery, AParentProvesThatAVersionExisted) {
 TEST(Recovery, TheSettledMarkProvesThatAVersionExisted) {
   auto settled = survey_of({});
   settled.settled = true;
-  settled.highest_version = 7;
+  settled.highest_number = {1, 7};
   const auto recovery = recover_first({settled, survey_of({})});
   EXPECT_EQ(recovery.latest, 7u);
   EXPECT_TRUE(recovery.settled);
@@ -89,6 +91,15 @@ TEST(Recovery, TheSettledMarkProvesThatAVersionExisted) {
 TEST(Recovery, ANodeWithoutTheRecordOfARunThatVotedWasLost) {
   EXPECT_EQ(recover_first({survey_of({good(1)}, 1), survey_of({}, 0)}).latest, 1u);
   EXPECT_EQ(recover_first({survey_of({}, 0), survey_of({good(4, 2)}, 2)}).latest, 4u);
+}
+
+TEST(Recovery, AfterARunThatWasNotClosedNumbersLeaveAGapForThoseWithoutATrace) {
+  auto killed = survey_of({good(3)});
+  killed.closed_run = 0;
+  EXPECT_GT(recover_first({killed}).next_number, 4u);
+  auto twice = killed;
+  twice.highest_run = twice.highest_record = 2;
+  EXPECT_GT(recover_first({twice}).next_number, recover_first({killed}).next_number);
 }
 
 TEST(Recovery, WhereAManifestCannotBeReadNobodyKnowsItsSegments) {

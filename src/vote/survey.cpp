@@ -16,17 +16,16 @@ void add_identity(Survey& survey, const Identity& identity) {
   if (std::find(all.begin(), all.end(), identity) == all.end()) all.push_back(identity);
 }
 
-/// Run records and the settled mark say whose store this is. Returns the run that it is of.
-Run survey_record(store::Tier& tier, const std::string& name, Survey& survey, Log& log) {
+/// Run records and the settled mark say whose store this is.
+void survey_record(store::Tier& tier, const std::string& name, Survey& survey, Log& log) {
   auto bytes = store::read_whole(tier, name);
   auto record =
       bytes ? format::decode_run_record(*bytes) : Result<RunRecord>(Unexpected(bytes.error()));
   if (!record) {
     log.warn("open: {}/{}: {}", tier.place(), name, record.error().message());
-    return 0;
+    return;
   }
   add_identity(survey, {record->store, record->seed, record->ranks, record->application});
-  return record->run;
 }
 
 void survey_manifest(store::Tier& tier, VersionKey key, Rank rank, OwnSurvey& own, Log& log) {
@@ -79,12 +78,15 @@ Result<void> check_segments(store::Tier& tier, const Manifest& manifest) {
 
 Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log) {
   OwnSurvey own;
+  // A rank may have been killed between a rename and the sync of its directory: what this survey
+  // sees, and the ranks agree on, must be there after a power cut as well.
+  BELAY_TRY(tier.sync_names());
   BELAY_ASSIGN(const auto names, tier.list());
   bool any = false;
   for (const std::string& name : names) {
     if (name == format::kSettledName) {
       any = own.survey.settled = true;
-      own.survey.closed_run = survey_record(tier, name, own.survey, log);
+      survey_record(tier, name, own.survey, log);
       continue;
     }
     const auto parsed = format::parse_name(name);
@@ -93,8 +95,9 @@ Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log) {
     if (parsed->key.version > own.survey.highest_number.version)
       own.survey.highest_number = parsed->key;
     if (parsed->temporary) {
-      if (parsed->kind == format::NameKind::run || parsed->rank == rank)
-        own.temporaries.push_back(name);
+      const bool of_the_node =
+          parsed->kind == format::NameKind::run || parsed->kind == format::NameKind::closed;
+      if (of_the_node || parsed->rank == rank) own.temporaries.push_back(name);
       continue;
     }
     any = true;
@@ -102,6 +105,9 @@ Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log) {
       own.run_records.push_back(parsed->key.run);
       own.survey.highest_record = std::max(own.survey.highest_record, parsed->key.run);
       survey_record(tier, name, own.survey, log);
+    } else if (parsed->kind == format::NameKind::closed) {
+      own.closed_runs.push_back(parsed->key.run);
+      own.survey.closed_run = std::max(own.survey.closed_run, parsed->key.run);
     } else if (parsed->rank == rank && parsed->kind == format::NameKind::segment) {
       own.segments.push_back({parsed->key, rank});
     } else if (parsed->rank == rank) {

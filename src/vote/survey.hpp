@@ -50,6 +50,7 @@ struct OwnSurvey {
   std::vector<std::string> temporaries;  ///< of this rank
   std::vector<SegmentId> segments;       ///< of this rank, as names say
   std::vector<Run> run_records;          ///< names in this tier
+  std::vector<Run> closed_runs;          ///< names in this tier
 };
 
 Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log);

@@ -64,7 +64,7 @@ TEST_F(SurveyTest, NamesCountWhateverTheFilesHold) {
   put("manifest-000002-0000000012-000001.tmp", {});
   put("run-000004.tmp", {});
   const auto own = look();
-  EXPECT_EQ(own.survey.highest_version, 12u);
+  EXPECT_EQ(own.survey.highest_number, (VersionKey{2, 12}));
   EXPECT_EQ(own.survey.highest_run, 4u);
   EXPECT_EQ(own.survey.highest_record, 0u) << "a temporary record claims nothing";
   EXPECT_EQ(own.temporaries, std::vector<std::string>{"run-000004.tmp"});
@@ -133,7 +133,8 @@ TEST_F(SurveyTest, TravelsUnchanged) {
   survey.identities = {{kStore, 5, 2, "test"}, {{1, 2}, 3, 4, std::string(255, 'x')}};
   survey.highest_run = 7;
   survey.highest_record = 6;
-  survey.highest_version = 1ull << 60;
+  survey.highest_number = {6, 1ull << 60};
+  survey.closed_run = 5;
   survey.settled = true;
   survey.unreadable = true;
   survey.manifests = {{{3, 9}, {2, 8}, true}, {{1, 1}, {}, false}};
@@ -141,7 +142,8 @@ TEST_F(SurveyTest, TravelsUnchanged) {
   EXPECT_EQ(got.identities, survey.identities);
   EXPECT_EQ(got.highest_run, 7u);
   EXPECT_EQ(got.highest_record, 6u);
-  EXPECT_EQ(got.highest_version, 1ull << 60);
+  EXPECT_EQ(got.highest_number, (VersionKey{6, 1ull << 60}));
+  EXPECT_EQ(got.closed_run, 5u);
   EXPECT_TRUE(got.settled);
   EXPECT_TRUE(got.unreadable);
   ASSERT_EQ(got.manifests.size(), 2u);

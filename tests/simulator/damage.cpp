@@ -71,6 +71,7 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
   const std::uint64_t size = bytes ? bytes->size() : 0;
 
   DamageDone done;
+  done.settled_mark = path.ends_with("/" + std::string(format::kSettledName));
   if (const auto name = parse_path(path); name && !name->temporary) {
     if (name->kind == format::NameKind::manifest) done.versions = {name->key.version};
     if (name->kind == format::NameKind::segment)

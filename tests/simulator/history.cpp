@@ -92,7 +92,7 @@ void History::end_run(const RunPlan& plan) {
   for (std::uint64_t i = 0; i < plan.damages; ++i) {
     const DamageDone done = damage_store(disk_, world_.random());
     world_.trace("damage: {}", done.what);
-    if (!done.what.empty()) oracle_.damage(done.versions);
+    if (!done.what.empty()) oracle_.damage(done.versions, done.settled_mark);
   }
 }
 

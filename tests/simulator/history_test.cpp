@@ -80,7 +80,7 @@ TEST_F(OracleTest, DamageExcusesAnOlderVersion) {
   capture(0, 1, 10);
   capture(1, 2, 20);
   oracle.told(1, 2, "wait()");
-  oracle.damage({2});
+  oracle.damage({2}, false);
   oracle.start_run(1);
   restore(1, 10, 10);
   EXPECT_TRUE(oracle.violations().empty());
@@ -113,7 +113,7 @@ TEST_F(OracleTest, FindsAPromiseOfAVersionThatOneRankFailedToCapture) {
 TEST_F(OracleTest, FindsAFirstStartThatIsNone) {
   capture(0, 1, 10);
   oracle.told(0, 1, "wait()");
-  oracle.damage({1});
+  oracle.damage({1}, false);
   oracle.start_run(1);
   oracle.check_latest(0, {}, true);
   EXPECT_EQ(oracle.violations().size(), 1u);

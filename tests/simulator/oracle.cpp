@@ -74,8 +74,10 @@ void Oracle::end_capture(Attempt& attempt, Rank rank, const Result<Version>& res
       capture.outcome = Capture::Outcome::skipped;
       return;
     }
-    violation("restart {}: rank {}: version {} of restart {} is used again", run_, rank, *result,
-              known->run);
+    // What remembers a number that left no other trace may itself have been damaged.
+    if (known->run == run_ || known->promised || !any_damage_)
+      violation("restart {}: rank {}: version {} of restart {} is used again", run_, rank, *result,
+                known->run);
   }
   if (attempt.version && *attempt.version != *result)
     violation("restart {}: rank {}: version {} is {} on another rank", run_, rank, *result,
@@ -111,8 +113,9 @@ void Oracle::promise(Rank rank, Attempt& attempt, const char* where) {
   }
 }
 
-void Oracle::damage(const std::set<Version>& versions) {
+void Oracle::damage(const std::set<Version>& versions, bool settled_mark) {
   any_damage_ = true;
+  settled_mark_damaged_ = settled_mark_damaged_ || settled_mark;
   for (Attempt& attempt : attempts_)
     if (attempt.version && versions.count(*attempt.version) > 0) attempt.damaged = true;
 }
@@ -150,7 +153,8 @@ void Oracle::check_latest(Rank rank, std::optional<Version> latest, bool traces_
   if (!latest) {
     const bool existed =
         std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& attempt) {
-          return any_damage_ ? traces_left && attempt.told : attempt.promised;
+          return any_damage_ ? traces_left && attempt.told && !settled_mark_damaged_
+                             : attempt.promised;
         });
     if (existed)
       violation("restart {}: rank {}: latest() is empty, but versions existed", run_, rank);

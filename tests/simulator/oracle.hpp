@@ -84,8 +84,9 @@ class Oracle {
   /// versions() of a rank lists this version.
   void listed(Rank rank, Version version);
 
-  /// All versions that count on a damaged file.
-  void damage(const std::set<Version>& versions);
+  /// All versions that count on a damaged file. `settled_mark`: it was the mark that a version has
+  /// existed; without it a first version that is damaged too may look like an aborted first start.
+  void damage(const std::set<Version>& versions, bool settled_mark);
   bool any_damage() const { return any_damage_; }
   /// The version that a restart must at least bring back, if there is one.
   const Attempt* required() const;
@@ -112,6 +113,7 @@ class Oracle {
   std::uint64_t keep_;
   std::size_t run_ = 0;
   bool any_damage_ = false;
+  bool settled_mark_damaged_ = false;
   std::deque<Attempt> attempts_;  ///< in order: newer ones last
   std::vector<std::string> violations_;
 };

@@ -146,7 +146,7 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
   RestoreEvent::Part& part = event.ranks[rank_];
   application_.scramble();
   part.before = application_.state();
-  part.fell_back = oracle_->any_damage();
+  part.fell_back = oracle_->any_damage() || (faults_on_ && !plan_->faults.empty());
   auto restored = session.restore(RestoreOptions{.version = asked, .allow_missing = allow_missing});
   application_.restored();
   event.disturbed =
@@ -185,7 +185,8 @@ bool RankRun::recover(Session& session) {
 
 bool RankRun::restore_newest(Session& session) {
   const auto versions = session.versions();
-  const bool exact = plan_->exact_regions && !oracle_->any_damage() && !versions.empty();
+  const bool exact =
+      plan_->exact_regions && !oracle_->any_damage() && !plan_->early_faults && !versions.empty();
   if (exact) {
     std::set<std::string> names;
     for (const RegionInfo& region : versions.front().regions) names.insert(region.name);
