@@ -34,11 +34,9 @@ std::optional<NameKind> take_kind(std::string_view& text) {
   return std::nullopt;
 }
 
-bool names_only_a_run(NameKind kind) { return kind == NameKind::run || kind == NameKind::closed; }
-
 std::string make_name(const ParsedName& parts) {
   std::string name = parts.kind == NameKind::run       ? run_name(parts.key.run)
-                     : parts.kind == NameKind::closed  ? closed_name(parts.key.run)
+                     : parts.kind == NameKind::closed  ? closed_name(parts.key)
                      : parts.kind == NameKind::segment ? segment_name({parts.key, parts.rank})
                                                        : manifest_name(parts.key, parts.rank);
   return parts.temporary ? temporary_name(name) : name;
@@ -56,7 +54,9 @@ std::string manifest_name(VersionKey key, Rank rank) {
 
 std::string run_name(Run run) { return fmt::format("run-{:06}", run); }
 
-std::string closed_name(Run run) { return fmt::format("closed-{:06}", run); }
+std::string closed_name(VersionKey last) {
+  return fmt::format("closed-{:06}-{:010}", last.run, last.version);
+}
 
 std::string temporary_name(const std::string& name) { return name + std::string(kTemporary); }
 
@@ -66,10 +66,11 @@ std::optional<ParsedName> parse_name(std::string_view name) {
   const auto kind = take_kind(rest);
   if (!kind || !take_number(rest, parts.key.run)) return std::nullopt;
   parts.kind = *kind;
-  if (!names_only_a_run(parts.kind) &&
-      !(take_prefix(rest, "-") && take_number(rest, parts.key.version) && take_prefix(rest, "-") &&
-        take_number(rest, parts.rank)))
+  if (parts.kind != NameKind::run &&
+      !(take_prefix(rest, "-") && take_number(rest, parts.key.version)))
     return std::nullopt;
+  const bool of_a_rank = parts.kind == NameKind::segment || parts.kind == NameKind::manifest;
+  if (of_a_rank && !(take_prefix(rest, "-") && take_number(rest, parts.rank))) return std::nullopt;
   parts.temporary = take_prefix(rest, kTemporary);
   // Making the name again rejects every other spelling of the same numbers, and whatever is left.
   if (make_name(parts) != name) return std::nullopt;

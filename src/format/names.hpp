@@ -13,8 +13,9 @@ namespace belay::format {
 std::string segment_name(const SegmentId& id);         ///< segment-000001-0000000012-000003
 std::string manifest_name(VersionKey key, Rank rank);  ///< manifest-000001-0000000012-000003
 std::string run_name(Run run);                         ///< run-000001
-std::string closed_name(Run run);                      ///< closed-000001
-std::string temporary_name(const std::string& name);   ///< name + ".tmp"
+/// The last run that ended well, and its last number: closed-000001-0000000012.
+std::string closed_name(VersionKey last);
+std::string temporary_name(const std::string& name);  ///< name + ".tmp"
 inline constexpr std::string_view kSettledName = "settled";
 inline constexpr std::string_view kLockName = "lock";
 
@@ -23,7 +24,7 @@ enum class NameKind { segment, manifest, run, closed };
 struct ParsedName {
   NameKind kind = NameKind::segment;
   bool temporary = false;
-  VersionKey key;  ///< of run and closed: only key.run
+  VersionKey key;  ///< of a run: only key.run
   Rank rank = 0;
 };
 

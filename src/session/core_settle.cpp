@@ -131,9 +131,10 @@ void SessionCore::finish_housekeeping() {
 }
 
 void SessionCore::mark_closed() {
-  if (!parts_.claim.leads_node || !holdings_.last_number_exists()) return;
+  if (!parts_.claim.leads_node || stats_.captured == 0) return;
   // Without the mark the next run's numbers start a little higher: nothing else depends on it.
-  auto marked = vote::mark_closed(equipment_.tier, parts_.claim.record);
+  auto marked =
+      vote::mark_closed(equipment_.tier, parts_.claim.record, holdings_.next_number() - 1);
   if (!marked) log_.warn("close: {}", marked.error().message());
 }
 

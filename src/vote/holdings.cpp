@@ -41,8 +41,7 @@ Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank)
   if (leads_node_) {
     for (const Run run : claim.own.run_records)
       if (run < claim.run) earlier_leftovers_.push_back(format::run_name(run));
-    for (const Run run : claim.own.closed_runs)
-      earlier_leftovers_.push_back(format::closed_name(run));
+    append(earlier_leftovers_, claim.own.closed_marks);
   }
 }
 

@@ -54,10 +54,6 @@ class Holdings {
   /// Must the mark be left that a version has existed? The same on all ranks.
   bool must_settle() const { return !settled_ && newest().has_value(); }
   void settled() { settled_ = true; }
-  /// Does a file name say the last number that was used?
-  bool last_number_exists() const {
-    return newest().has_value() && newest()->version + 1 == next_number_;
-  }
 
  private:
   store::KnownVersion* find(VersionKey key);

@@ -71,9 +71,9 @@ Result<void> mark_settled(store::Tier& tier, const RunRecord& record) {
   return store::put_whole(tier, name, format::encode_run_record(record), /*exclusive=*/false);
 }
 
-Result<void> mark_closed(store::Tier& tier, const RunRecord& record) {
-  return store::put_whole(tier, format::closed_name(record.run), format::encode_run_record(record),
-                          /*exclusive=*/false);
+Result<void> mark_closed(store::Tier& tier, const RunRecord& record, Version last) {
+  return store::put_whole(tier, format::closed_name({record.run, last}),
+                          format::encode_run_record(record), /*exclusive=*/false);
 }
 
 }  // namespace belay::vote

@@ -38,7 +38,7 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log
 /// needs space, so that a disk which is full by then does not matter.
 Result<void> prepare_settled(store::Tier& tier, const RunRecord& record);
 Result<void> mark_settled(store::Tier& tier, const RunRecord& record);
-/// Leaves the mark that this run has ended with every number that it took in a file name.
-Result<void> mark_closed(store::Tier& tier, const RunRecord& record);
+/// Leaves the mark that this run has ended, and that `last` was its last number.
+Result<void> mark_closed(store::Tier& tier, const RunRecord& record, Version last);
 
 }  // namespace belay::vote

@@ -106,7 +106,7 @@ Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log) {
       own.survey.highest_record = std::max(own.survey.highest_record, parsed->key.run);
       survey_record(tier, name, own.survey, log);
     } else if (parsed->kind == format::NameKind::closed) {
-      own.closed_runs.push_back(parsed->key.run);
+      own.closed_marks.push_back(name);
       own.survey.closed_run = std::max(own.survey.closed_run, parsed->key.run);
     } else if (parsed->rank == rank && parsed->kind == format::NameKind::segment) {
       own.segments.push_back({parsed->key, rank});

@@ -46,11 +46,11 @@ struct Survey {
 /// A survey with what only this rank needs of it.
 struct OwnSurvey {
   Survey survey;
-  std::vector<Manifest> readable;        ///< without their block arrays
-  std::vector<std::string> temporaries;  ///< of this rank
-  std::vector<SegmentId> segments;       ///< of this rank, as names say
-  std::vector<Run> run_records;          ///< names in this tier
-  std::vector<Run> closed_runs;          ///< names in this tier
+  std::vector<Manifest> readable;         ///< without their block arrays
+  std::vector<std::string> temporaries;   ///< of this rank
+  std::vector<SegmentId> segments;        ///< of this rank, as names say
+  std::vector<Run> run_records;           ///< names in this tier
+  std::vector<std::string> closed_marks;  ///< names in this tier
 };
 
 Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log);

@@ -136,7 +136,7 @@ class GoldenStores(unittest.TestCase):
         text = DOCUMENT.read_text(encoding="utf-8").split("\n## 7. ")[1]
         node = HERE / "example-1" / "node-n17"
         shown = re.findall(r"^`([a-z]+-[0-9-]+)`.*?```\n(.*?)```", text, re.MULTILINE | re.DOTALL)
-        self.assertEqual(sorted(name for name, _ in shown), sorted(f.name for f in node.iterdir() if f.name != "settled"))
+        self.assertEqual(sorted(name for name, _ in shown), sorted(f.name for f in node.iterdir() if f.name != "settled" and not f.name.startswith("closed-")))
         for name, dumped in shown:
             self.assertEqual(self.undump(dumped), (node / name).read_bytes(), name)
         self.assertEqual((node / "settled").read_bytes(), (node / "run-000001").read_bytes())
