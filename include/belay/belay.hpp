@@ -104,8 +104,8 @@ class Session {
 
   /// Collective. Fills the protected regions from a version, every byte verified. Without a version
   /// named it takes the newest that all ranks can read. After an error the contents of the regions
-  /// are unspecified, but no version was lost; after falling back from a damaged version so are those
-  /// of regions that the older one does not have.
+  /// are unspecified, but no version was lost; after falling back from a damaged version so are
+  /// those of regions that the older one does not have.
   [[nodiscard]] Result<Version> restore(RestoreOptions options = {});
   [[nodiscard]] Result<Version> restore(Version version);
 

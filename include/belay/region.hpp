@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <ranges>
 #include <span>
@@ -93,7 +94,7 @@ class RegionAccess {
   virtual ~RegionAccess() = default;
   virtual ElementType type() const = 0;
   virtual Shape shape() const = 0;
-  /// The bytes to save, valid until the next call of any member. Runs a save function.
+  /// The bytes to save, valid until the next view(), room() or restored(). Runs a save function.
   virtual Result<std::span<const std::byte>> view() = 0;
   /// Room for `bytes` saved bytes: resizes what can be resized, else the memory as it is.
   virtual Result<std::span<std::byte>> room(std::uint64_t bytes) = 0;
@@ -104,8 +105,15 @@ class RegionAccess {
 namespace detail {
 
 template <class T>
-inline constexpr bool is_view_like =
-    std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::ranges::view<T>;
+inline constexpr bool refers_elsewhere = false;
+template <class T>
+inline constexpr bool refers_elsewhere<std::reference_wrapper<T>> = true;
+template <class T>
+inline constexpr bool refers_elsewhere<std::initializer_list<T>> = true;
+
+template <class T>
+inline constexpr bool is_view_like = std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
+                                     std::ranges::view<T> || refers_elsewhere<T>;
 
 template <class T>
 concept Savable = std::is_trivially_copyable_v<T> && !is_view_like<std::remove_cv_t<T>> &&

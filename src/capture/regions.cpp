@@ -33,6 +33,8 @@ Result<void> check_shape(std::string_view name, RegionAccess& access) {
     return fail(Code::invalid_argument, "protect '{}': {} dimensions; at most {} can be recorded",
                 name, shape.dimensions(), kMaxDimensions);
   if (type.kind == ElementKind::serialized) return {};
+  if (type.bytes == 0)
+    return fail(Code::invalid_argument, "protect '{}': elements of 0 bytes hold nothing", name);
   BELAY_ASSIGN(const auto bytes, access.view());
   const auto elements = elements_of(shape);
   if (!elements || *elements > std::numeric_limits<std::uint64_t>::max() / type.bytes ||

@@ -8,9 +8,9 @@ namespace {
 
 constexpr std::uint32_t kCurrent = std::uint32_t{1} << 31;
 constexpr std::size_t kLeastSlots = 64;
-// Linear probing stays short up to 92 % full; 1.35 slots a block leave room for a quarter of new
-// blocks before the older version's are forgotten.
-constexpr double kSlotsPerBlock = 1.35;
+// Linear probing stays short up to 92 % full; 1.25 slots a block leave room for 15 % of new blocks
+// before the older version's are forgotten.
+constexpr double kSlotsPerBlock = 1.25;
 constexpr double kFull = 0.92;
 
 std::uint64_t block_of(std::uint32_t slot) { return (slot & ~kCurrent) - 1; }
@@ -28,6 +28,7 @@ void LocalDedup::index(const Manifest& older) {
   current_ = nullptr;
   last_region_ = 0;
   live_bytes_.assign(older.segments.size(), 0);
+  last_counted_.assign(older.segments.size(), {});
   resize(older.fingerprints.size());
   for (const RegionRecord& region : older.regions) {
     const std::uint64_t blocks = older.blocks_of(region);
@@ -35,7 +36,10 @@ void LocalDedup::index(const Manifest& older) {
       const std::uint64_t block = region.first_block + index;
       const std::uint32_t length = older.length_of(region, index);
       const std::size_t place = place_of(older.fingerprints[block], length);
-      if (slots_[place] != 0) continue;
+      if (slots_[place] != 0) {
+        count_again(block, length, slots_[place]);
+        continue;
+      }
       slots_[place] = static_cast<std::uint32_t>(block + 1);
       ++used_;
       live_bytes_[older.holders[block]] += length;
@@ -43,9 +47,19 @@ void LocalDedup::index(const Manifest& older) {
   }
 }
 
-void LocalDedup::start(const Manifest& current) {
+void LocalDedup::start(const Manifest& current, std::size_t blocks) {
   current_ = &current;
-  if (slots_.empty()) resize(0);
+  if (used_ == 0) resize(blocks);
+}
+
+void LocalDedup::count_again(std::uint64_t block, std::uint32_t length, std::uint32_t first) {
+  // Where two segments hold the same content, both are needed. Rows of equal blocks, such as zeros,
+  // count once.
+  const std::uint8_t holder = older_->holders[block];
+  const Fingerprint& content = older_->fingerprints[block];
+  if (holder == older_->holders[block_of(first)] || last_counted_[holder] == content) return;
+  last_counted_[holder] = content;
+  live_bytes_[holder] += length;
 }
 
 std::size_t LocalDedup::home(const Fingerprint& fingerprint) const {

@@ -11,7 +11,7 @@
 
 namespace belay::dedup {
 
-/// An index of block fingerprints: about 5.4 bytes a block, since slots hold only positions in the
+/// An index of block fingerprints: about 5 bytes a block, since slots hold only positions in the
 /// two manifests. It never says that an absent block is there; when it is full it forgets the older
 /// version's blocks, which costs space in the store and nothing else.
 class LocalDedup {
@@ -24,7 +24,8 @@ class LocalDedup {
   /// Indexes every block of `older` and forgets everything else. The manifest must outlive this.
   void index(const Manifest& older);
   /// From now on blocks are added to `current`, which must outlive this; its arrays may grow.
-  void start(const Manifest& current);
+  /// `blocks` of them are expected.
+  void start(const Manifest& current, std::size_t blocks = 0);
 
   /// A block with this content and length, if it is known.
   std::optional<Found> find(const Fingerprint& fingerprint, std::uint32_t length) const;
@@ -41,6 +42,7 @@ class LocalDedup {
   std::uint32_t length_of(std::uint32_t slot) const;
   /// The slot with this content, or the empty one where it belongs.
   std::size_t place_of(const Fingerprint& fingerprint, std::uint32_t length) const;
+  void count_again(std::uint64_t block, std::uint32_t length, std::uint32_t first);
   void resize(std::size_t blocks);
   void make_room();
 
@@ -49,6 +51,7 @@ class LocalDedup {
   std::vector<std::uint32_t> slots_;  ///< 0: empty; else block + 1, highest bit set: of the current
   std::size_t used_ = 0;
   std::vector<std::uint64_t> live_bytes_;
+  std::vector<Fingerprint> last_counted_;  ///< by segment: content that index() counted again
   mutable std::size_t last_region_ = 0;
 };
 

@@ -83,6 +83,10 @@ Result<void> SessionCore::protect(std::string_view name, std::unique_ptr<RegionA
 
 Result<void> SessionCore::unprotect(std::string_view name) {
   if (closed_) return check_usable(false);
+  if (capture_ && is_captured(regions_.find(name)))
+    return fail(Code::invalid_argument,
+                "unprotect '{}': the region is part of the version being captured; commit() first",
+                name);
   BELAY_TRY(regions_.unprotect(name));
   dirty_sets_.distrust(name);
   return {};
@@ -154,21 +158,22 @@ session::SegmentDoubts SessionCore::doubt_segments() {
   const Manifest& older = catalog_.manifest();
   session::SegmentDoubts doubts;
   doubts.missing.resize(older.segments.size());
+  std::vector<SegmentRef> present = older.segments;
   std::vector<std::uint64_t> live = catalog_.live_bytes();
   for (std::size_t i = 0; i < older.segments.size(); ++i) {
     const SegmentRef& segment = older.segments[i];
     const auto bytes = equipment_.tier.touch(format::segment_name(segment.id));
     if (bytes && *bytes == segment.file_bytes) continue;
     doubts.missing[i] = true;
-    live[i] = 0;
+    live[i] = present[i].file_bytes = 0;
     log_.warn("{}/{} is {}: its blocks are written again", equipment_.tier.place(),
               format::segment_name(segment.id),
               bytes ? "cut short" : "missing or unreadable (" + bytes.error().message() + ")");
   }
   std::uint64_t image = 0;
   for (const RegionRecord& region : older.regions) image += region.bytes;
-  doubts.carry = store::plan_carry(older.segments, live,
-                                   {.most_segments = settings_.segments, .image_bytes = image});
+  doubts.carry =
+      store::plan_carry(present, live, {.most_segments = settings_.segments, .image_bytes = image});
   return doubts;
 }
 
@@ -247,6 +252,7 @@ Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
   auto sealed = capture_->seal();
   if (!sealed) return Unexpected(give_up_version(sealed.error(), entry_ns));
   capture_.reset();
+  dedup_ = {};  // the flight makes a new one of its own blocks; two would only take memory
   const std::uint64_t sealed_ns = clock_.now_ns() - sealing;
   stats_.last.wait_ns += sealed_ns;
   stats_.last.blocking_ns += sealed_ns;
@@ -258,6 +264,11 @@ Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
 }
 
 Error SessionCore::give_up_version(const Error& error, std::uint64_t entry_ns) {
+  // What was not looked at any more belongs to no column of the ledger.
+  Ledger& ledger = flight_->manifest->ledger;
+  ledger.protected_bytes = ledger.untouched_bytes + ledger.unchanged_bytes +
+                           ledger.duplicate_here_bytes + ledger.duplicate_elsewhere_bytes +
+                           ledger.written_bytes;
   const Error told = error.within(fmt::format("version {}", flight_->manifest->origin.key.version));
   close_ledger(entry_ns);
   stats_.last = flight_->manifest->ledger;

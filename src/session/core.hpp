@@ -80,7 +80,8 @@ class SessionCore {
   // core_settle.cpp: what ranks agree on between versions.
   /// The fate of the version in flight is agreed on. False: a rank is still writing it, and
   /// `late = skip` says not to wait.
-  Result<bool> settle(Call call);
+  /// `asked`: the version to restore, which must be the same on all ranks.
+  Result<bool> settle(Call call, Version asked = 0);
   static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
   void adopt_flight();
   Result<void> drop_flight();

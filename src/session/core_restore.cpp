@@ -20,7 +20,7 @@ Result<void> status_of(const Result<T>& result) {
 
 Result<Version> SessionCore::restore(const RestoreOptions& options) {
   BELAY_TRY(check_usable(false));
-  BELAY_TRY(settle(Call::restore));
+  BELAY_TRY(settle(Call::restore, options.version.value_or(0)));
   std::vector<VersionKey> candidates = holdings_.candidates();
   if (options.version)
     std::erase_if(candidates, [&](const auto& key) { return key.version != *options.version; });
@@ -62,8 +62,15 @@ Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& opti
   BELAY_ASSIGN(const bool all_fit, all_succeed(status_of(matches), reason));
   if (!all_fit) return Unexpected(*reason);
   BELAY_ASSIGN(const bool all_filled, all_succeed(fill(*manifest, *matches), reason));
-  if (all_filled) adopt_restored(*std::move(manifest));
-  return all_filled;
+  if (!all_filled) {
+    // Neither a lack of memory nor of a hash is the version's fault.
+    const bool damaged = reason->code() != Code::no_space && reason->code() != Code::unsupported;
+    return damaged ? Result<bool>(false) : Result<bool>(Unexpected(*reason));
+  }
+  BELAY_ASSIGN(const bool all_took, all_succeed(session::hand_over(*matches), reason));
+  if (!all_took) return Unexpected(*reason);
+  adopt_restored(*std::move(manifest));
+  return true;
 }
 
 Result<Manifest> SessionCore::load(VersionKey key) {
@@ -114,7 +121,7 @@ void SessionCore::adopt_restored(Manifest manifest) {
   if (!index_is_current_) dedup_ = {};
   stats_.table_bytes = catalog_.memory_bytes() + dedup_.memory_bytes();
   dirty_sets_.distrust_all();
-  holdings_.restored();
+  holdings_.restored(shared->origin.key);
   log_.info("restored version {}", shared->origin.key.version);
 }
 

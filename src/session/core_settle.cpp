@@ -30,23 +30,29 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
                 "ranks disagree on the next version ({} and {}); all ranks must take part in every "
                 "checkpoint",
                 lowest[2], ~lowest[3]);
+  if (lowest[4] != ~lowest[5])
+    return fail(
+        Code::invalid_argument,
+        "ranks ask to restore different versions ({} and {}; 0 is the newest); all must ask "
+        "for the same",
+        lowest[4], ~lowest[5]);
   return {};
 }
 
-Result<bool> SessionCore::settle(Call call) {
-  const bool may_skip = call == Call::checkpoint && settings_.late == Late::skip;
+Result<bool> SessionCore::settle(Call call, Version asked) {
+  const bool may_skip = flight_ && call == Call::checkpoint && settings_.late == Late::skip;
   if (!may_skip) parts_.worker->wait_all();
   const bool idle = !parts_.worker->pending();
   if (idle) finish_housekeeping();
   const bool voted = idle && (!flight_ || flight_->voted());
   const auto number = static_cast<std::uint64_t>(call);
-  std::array<std::uint64_t, 6> lowest{
-      number,         ~number,        holdings_.next_number(), ~holdings_.next_number(),
-      idle ? 1u : 0u, voted ? 1u : 0u};
+  std::array<std::uint64_t, 8> lowest{
+      number, ~number, holdings_.next_number(), ~holdings_.next_number(),
+      asked,  ~asked,  idle ? 1u : 0u,          voted ? 1u : 0u};
   BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
   BELAY_TRY(check_same_call(lowest, call));
-  const bool all_idle = lowest[4] == 1;
-  const bool all_voted = lowest[5] == 1;
+  const bool all_idle = lowest[6] == 1;
+  const bool all_voted = lowest[7] == 1;
   if (!all_idle) return false;
   if (!flight_) return true;
   if (all_voted)
@@ -141,9 +147,7 @@ void SessionCore::mark_closed() {
 Result<Version> SessionCore::wait() {
   BELAY_TRY(check_usable(false));
   BELAY_TRY(settle(Call::wait));
-  submit_housekeeping();
-  parts_.worker->wait_all();
-  finish_housekeeping();
+  submit_housekeeping();  // goes on in the background: nobody waits for old files to go
   if (unreported_) {
     const Error error = *std::exchange(unreported_, {});
     return Unexpected(error);

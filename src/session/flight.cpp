@@ -131,9 +131,8 @@ Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
 
 Result<void> Flight::publish_manifest(capture::StagingBuffer& scratch) {
   manifest->ledger.file_bytes = file_bytes_;
-  publishing_ = true;
   BELAY_ASSIGN(const std::uint64_t bytes,
-               vote::publish(equipment_.tier, *manifest, scratch.memory.bytes()));
+               vote::publish(equipment_.tier, *manifest, scratch.memory.bytes(), visible_));
   file_bytes_ += bytes;
   manifest->ledger.file_bytes = file_bytes_;
   return {};
@@ -167,7 +166,7 @@ void Flight::finish(capture::StagingBuffer* last) {
   segment_.reset();
   durable_ns_ = equipment_.clock.now_ns() - start_ns_;
   written = {};
-  if (!voted_ && !publishing_) remove_unpublished();
+  if (!voted_ && !visible_) remove_unpublished();
   if (!voted_) return;
   manifest->ledger.durable_ns = durable_ns_;
   info_ = vote::info_of(*manifest);

@@ -45,8 +45,6 @@ class Flight {
   // When the worker is idle.
   bool voted() const { return voted_; }
   const std::optional<Error>& error() const { return error_; }
-  /// The manifest may be visible to others, even if the vote failed.
-  bool manifest_may_exist() const { return publishing_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
   std::uint64_t durable_ns() const { return durable_ns_; }
   /// What versions() will say of it.
@@ -74,7 +72,7 @@ class Flight {
   std::atomic<bool> failed_ = false;
   std::optional<Error> error_;
   std::optional<std::uint32_t> changed_region_;
-  bool publishing_ = false;
+  bool visible_ = false;  ///< others may see the manifest, even if the vote failed
   bool voted_ = false;
   std::uint64_t file_bytes_ = 0;
   std::uint64_t durable_ns_ = 0;

@@ -98,8 +98,13 @@ Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
                           const std::vector<RegionMatch>& matches) {
   std::vector<std::vector<WantedBlock>> wanted(manifest.segments.size());
   for (const RegionMatch& match : matches) {
-    BELAY_ASSIGN(const auto room, match.access->room(match.record->bytes));
     const RegionRecord& record = *match.record;
+    BELAY_ASSIGN(const auto room, match.access->room(record.bytes));
+    if (room.size() < match.bytes)
+      return fail(Code::invalid_argument,
+                  "restore: region '{}' changed its size meanwhile; is its memory protected under "
+                  "two names?",
+                  match.name);
     for (std::uint64_t i = 0; i * manifest.block_bytes < match.bytes; ++i) {
       const std::uint64_t block = record.first_block + i;
       const std::uint32_t length = manifest.length_of(record, i);
@@ -113,8 +118,12 @@ Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!wanted[i].empty())
       BELAY_TRY(read_blocks(equipment, manifest, manifest.segments[i], std::move(wanted[i])));
+  return {};
+}
+
+Result<void> hand_over(const std::vector<RegionMatch>& matches) {
   for (const RegionMatch& match : matches)
-    BELAY_TRY(within("restore: region '" + match.name + "'", match.access->restored()));
+    BELAY_TRY(within(fmt::format("restore: region '{}'", match.name), match.access->restored()));
   return {};
 }
 

@@ -32,8 +32,11 @@ Result<std::vector<RegionMatch>> match_regions(const Manifest& manifest,
                                                const RestoreOptions& options,
                                                const std::string& what, Log& log);
 
-/// Fills the matched regions. An error means that this version cannot be restored here.
+/// Fills the memory of the matched regions. An error means that this version cannot be read here.
 Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
                           const std::vector<RegionMatch>& matches);
+
+/// Lets regions take what was filled in: runs load functions.
+Result<void> hand_over(const std::vector<RegionMatch>& matches);
 
 }  // namespace belay::session

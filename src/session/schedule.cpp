@@ -20,7 +20,7 @@ bool Schedule::due() {
     calls_ = (calls_ + 1) % interval_.calls;
     return now;
   }
-  return first || clock_.now_ns() - last_ns_ >= interval_ns();
+  return first || !last_ns_ || clock_.now_ns() - *last_ns_ >= interval_ns();
 }
 
 void Schedule::captured(std::uint64_t cost_ns) {

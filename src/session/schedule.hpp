@@ -6,6 +6,7 @@
 #include "os/clock.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace belay::session {
 
@@ -29,7 +30,7 @@ class Schedule {
   os::Clock& clock_;
   bool asked_ = false;
   std::uint64_t calls_ = 0;
-  std::uint64_t last_ns_ = 0;
+  std::optional<std::uint64_t> last_ns_;  ///< unset: no version was captured yet
   std::uint64_t cost_ns_ = 0;
 };
 

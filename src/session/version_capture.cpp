@@ -44,7 +44,6 @@ VersionCapture::VersionCapture(Equipment& equipment, std::shared_ptr<Flight> fli
       own_segment_(kUnmapped) {
   for (std::size_t i = 0; i < avoided_.size(); ++i)
     avoided_[i] = doubts_.missing[i] || doubts_.carry[i] > 0;
-  if (dedup_ != nullptr) dedup_->start(manifest_);
 }
 
 void VersionCapture::expect(std::size_t regions, std::uint64_t bytes) {
@@ -53,6 +52,7 @@ void VersionCapture::expect(std::size_t regions, std::uint64_t bytes) {
   manifest_.fingerprints.reserve(blocks);
   manifest_.holders.reserve(blocks);
   flight_->written.reserve(blocks);
+  if (dedup_ != nullptr) dedup_->start(manifest_, blocks);
 }
 
 Result<void> VersionCapture::add(const std::string& name, RegionAccess& access,
@@ -142,11 +142,13 @@ bool VersionCapture::found_unchanged(const Candidate& candidate, const Fingerpri
     return false;
   const std::uint8_t holder = older_.holders[candidate.previous];
   if (doubts_.missing[holder]) return false;
+  // Carried blocks go the way of changed ones, and may turn out to be there already: content that
+  // one place has moved out of a segment must not hold other places in it.
+  if (avoided_[holder] && found_duplicate(candidate, fingerprint)) return true;
   if (doubts_.carry[holder] > 0) {
-    // Carried blocks go the way of changed ones, and may turn out to be there already.
-    if (dedup_ != nullptr && found_duplicate(candidate, fingerprint)) return true;
     const std::uint64_t length = candidate.bytes.size();
-    doubts_.carry[holder] -= std::min(doubts_.carry[holder], length);
+    if (doubts_.carry[holder] != store::kCarryAll)
+      doubts_.carry[holder] -= std::min(doubts_.carry[holder], length);
     manifest_.ledger.carried_bytes += length;
     return false;
   }

@@ -32,7 +32,7 @@ class VersionCapture {
   VersionCapture(Equipment& equipment, std::shared_ptr<Flight> flight,
                  const catalog::Catalog& catalog, dedup::LocalDedup* dedup, SegmentDoubts doubts);
 
-  /// Makes room for so much, which is only a guess.
+  /// To be called first. Makes room for so much, which is only a guess.
   void expect(std::size_t regions, std::uint64_t bytes);
   /// Captures a region. `dirty` says which blocks may have changed since the last existing version;
   /// nullptr: any. Its memory must stay unchanged until flush() or seal() has returned.

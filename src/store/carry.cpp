@@ -8,6 +8,13 @@ namespace belay::store {
 namespace {
 
 constexpr std::uint64_t kShareOfImage = 16;
+// A segment's header, index and padding are neither live nor dead: without this much every small
+// segment would look half dead.
+constexpr std::uint64_t kOverheadBytes = 8192;
+
+std::uint64_t payload_of(const SegmentRef& segment) {
+  return segment.file_bytes - std::min(segment.file_bytes, kOverheadBytes);
+}
 
 std::vector<std::size_t> sorted_by(std::size_t count, const auto& less) {
   std::vector<std::size_t> order(count);
@@ -23,14 +30,15 @@ void empty_surplus(CarryPlan& plan, const std::vector<std::uint64_t>& live, std:
   const auto order =
       sorted_by(live.size(), [&](std::size_t a, std::size_t b) { return live[a] < live[b]; });
   const std::size_t surplus = live.size() + 1 - most;
-  for (std::size_t i = 0; i < surplus; ++i) plan[order[i]] = live[order[i]];
+  for (std::size_t i = 0; i < surplus; ++i) plan[order[i]] = kCarryAll;
 }
 
 /// Frees the most bytes for each byte written: the smallest share of live bytes goes first.
 void empty_deadest(CarryPlan& plan, const std::vector<SegmentRef>& segments,
                    const std::vector<std::uint64_t>& live, std::uint64_t budget) {
   const auto share = [&](std::size_t i) {
-    return static_cast<double>(live[i]) / static_cast<double>(segments[i].file_bytes);
+    const std::uint64_t payload = payload_of(segments[i]);
+    return payload == 0 ? 1.0 : static_cast<double>(live[i]) / static_cast<double>(payload);
   };
   for (const std::size_t i :
        sorted_by(live.size(), [&](std::size_t a, std::size_t b) { return share(a) < share(b); })) {
@@ -49,7 +57,7 @@ CarryPlan plan_carry(const std::vector<SegmentRef>& segments,
   if (segments.empty()) return plan;
   empty_surplus(plan, live, rule.most_segments);
   std::uint64_t stored = 0;
-  for (const SegmentRef& segment : segments) stored += segment.file_bytes;
+  for (const SegmentRef& segment : segments) stored += payload_of(segment);
   const std::uint64_t alive = std::accumulate(live.begin(), live.end(), std::uint64_t{0});
   if (stored - std::min(stored, alive) > alive)
     empty_deadest(plan, segments, live, rule.image_bytes / kShareOfImage);

@@ -13,6 +13,7 @@ namespace belay::store {
 /// One byte budget for each segment of the last existing version: so many bytes of the blocks that
 /// it holds count as unsafe in the next version. Zero: leave it alone.
 using CarryPlan = std::vector<std::uint64_t>;
+inline constexpr std::uint64_t kCarryAll = ~std::uint64_t{0};
 
 struct CarryRule {
   std::size_t most_segments = 64;  ///< that a version may refer to

@@ -12,6 +12,10 @@ class LocalTier final : public Tier {
       : files_(files), directory_(std::move(directory)) {}
 
   Result<std::unique_ptr<os::File>> create(const std::string& name) override {
+    auto file = files_.create(path(name), /*direct=*/true);
+    if (file || file.error().code() != Code::not_found) return file;
+    // The directory was removed underneath. What it held is lost, but not what comes.
+    BELAY_TRY(files_.make_directory(directory_));
     return files_.create(path(name), /*direct=*/true);
   }
   Result<std::unique_ptr<os::File>> open(const std::string& name) override {

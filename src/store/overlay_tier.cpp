@@ -29,14 +29,18 @@ class OverlayTier final : public Tier {
     return find([&](Tier& tier) { return tier.remove(name); });
   }
   Result<void> sync_names() override {
-    for (const auto& place : places_) BELAY_TRY(place->sync_names());
+    BELAY_TRY(first().sync_names());
+    for (std::size_t i = 1; i < places_.size(); ++i)
+      if (auto synced = places_[i]->sync_names(); !synced && !is_gone(synced)) return synced;
     return {};
   }
   Result<std::vector<std::string>> list() override {
     std::vector<std::string> names;
     for (const auto& place : places_) {
-      BELAY_ASSIGN(auto more, place->list());
-      names.insert(names.end(), more.begin(), more.end());
+      auto more = place->list();
+      if (!more && place != places_.front() && is_gone(more)) continue;
+      if (!more) return more;
+      names.insert(names.end(), more->begin(), more->end());
     }
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -47,6 +51,12 @@ class OverlayTier final : public Tier {
 
  private:
   Tier& first() { return *places_.front(); }
+
+  /// An old place that was removed holds nothing any more, and is in nobody's way.
+  template <class T>
+  static bool is_gone(const Result<T>& result) {
+    return result.error().code() == Code::not_found;
+  }
 
   /// The first place that has the name decides; any other failure is not "elsewhere".
   template <class Look>

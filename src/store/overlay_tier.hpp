@@ -9,7 +9,8 @@
 
 namespace belay::store {
 
-/// Names are unique over all places, since a name says run, version and rank.
+/// A name that is in several places means the first; segments and manifests are in one only, since
+/// their names say run, version and rank. Places other than the first may be removed at any time.
 /// REQUIRES: places is not empty.
 std::unique_ptr<Tier> make_overlay_tier(std::vector<std::unique_ptr<Tier>> places);
 

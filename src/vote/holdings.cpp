@@ -66,6 +66,11 @@ void Holdings::does_not_exist(VersionKey key) {
   if (auto* version = find(key)) version->exists = false;
 }
 
+void Holdings::restored(VersionKey key) {
+  if (auto* version = find(key)) version->exists = true;
+  rule_.earlier_runs_count = true;
+}
+
 void Holdings::discard(VersionKey key) {
   const std::string manifest = format::manifest_name(key, rank_);
   retired_.manifests.push_back(key);

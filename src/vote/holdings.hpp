@@ -36,8 +36,8 @@ class Holdings {
   void does_not_exist(VersionKey key);
   /// The files of a version that failed may go at once.
   void discard(VersionKey key);
-  /// Versions of earlier runs count from now on.
-  void restored() { rule_.earlier_runs_count = true; }
+  /// All ranks have read this version back; versions of earlier runs count from now on.
+  void restored(VersionKey key);
 
   /// Newest first: every version that is worth a try.
   std::vector<VersionKey> candidates() const;

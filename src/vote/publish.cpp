@@ -28,7 +28,7 @@ bool remove_file(store::Tier& tier, const std::string& name, Log& log) {
 }  // namespace
 
 Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
-                              std::span<std::byte> buffer) {
+                              std::span<std::byte> buffer, bool& visible) {
   const std::string name = format::manifest_name(manifest.origin.key, manifest.origin.rank);
   const std::string temporary = format::temporary_name(name);
   BELAY_ASSIGN(auto writer, store::FileWriter::create(tier, temporary));
@@ -39,6 +39,7 @@ Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
   // The segment's name must be durable before the manifest can be seen; older ones are already.
   if (names_own_segment(manifest)) BELAY_TRY(tier.sync_names());
   BELAY_TRY(check_still_ours(tier, manifest.origin.key.run));
+  visible = true;
   BELAY_TRY(tier.publish(temporary, name, /*exclusive=*/false));
   return bytes;
 }

@@ -16,10 +16,11 @@
 namespace belay::vote {
 
 /// Writes the manifest, makes everything that it names durable by name, and publishes it: from then
-/// on this rank has voted. Returns the bytes written. `buffer` is aligned memory.
+/// on this rank has voted. Returns the bytes written. `buffer` is aligned memory. `visible` is set
+/// as soon as others may see the manifest, whether or not this succeeds.
 /// REQUIRES: the contents of every segment that the manifest names are durable.
 Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
-                              std::span<std::byte> buffer);
+                              std::span<std::byte> buffer, bool& visible);
 
 /// Files that may go. Manifests go first and durably, so that no manifest ever names a segment that
 /// was removed on purpose.

@@ -52,11 +52,12 @@ class Publish : public testing::Test {
   std::unique_ptr<store::Tier> tier_ = store::make_local_tier(files_, "/d");
   Manifest manifest_;
   os::AlignedMemory buffer_ = *os::AlignedMemory::allocate(8192);
+  bool visible_ = false;
   Log log_;
 };
 
 TEST_F(Publish, AVoteIsTheManifestUnderItsName) {
-  const auto bytes = publish(*tier_, manifest_, buffer_.bytes());
+  const auto bytes = publish(*tier_, manifest_, buffer_.bytes(), visible_);
   ASSERT_TRUE(bytes) << bytes.error().message();
   EXPECT_EQ(memory_.peek("/d/manifest-000004-0000000005-000000")->size(), *bytes);
   EXPECT_TRUE(load_manifest(*tier_, {4, 5}, 0, StoreId{1, 2}));
@@ -64,7 +65,7 @@ TEST_F(Publish, AVoteIsTheManifestUnderItsName) {
 
 TEST_F(Publish, ContentsAreDurableBeforeTheNameAndTheNameBeforeItReturns) {
   manifest_.segments = {{{{4, 5}, 0}, 4096}};
-  ASSERT_TRUE(publish(*tier_, manifest_, buffer_.bytes()));
+  ASSERT_TRUE(publish(*tier_, manifest_, buffer_.bytes(), visible_));
   EXPECT_LT(first(Kind::sync), first(Kind::sync_directory)) << "the manifest's contents";
   EXPECT_LT(first(Kind::sync_directory), first(Kind::rename)) << "the segment's name";
   EXPECT_LT(first(Kind::list), first(Kind::rename)) << "still ours?";
@@ -73,10 +74,11 @@ TEST_F(Publish, ContentsAreDurableBeforeTheNameAndTheNameBeforeItReturns) {
 
 TEST_F(Publish, ALaterRunEndsItWithBusyAndWithoutAVote) {
   put("run-000005");
-  const auto refused = publish(*tier_, manifest_, buffer_.bytes());
+  const auto refused = publish(*tier_, manifest_, buffer_.bytes(), visible_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::busy);
   EXPECT_FALSE(there("manifest-000004-0000000005-000000"));
+  EXPECT_FALSE(visible_);
 }
 
 TEST_F(Publish, OnlyAFinishedRecordOfALaterRunCounts) {

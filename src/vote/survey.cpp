@@ -11,6 +11,9 @@
 namespace belay::vote {
 namespace {
 
+// Beyond this the next number might not fit any more.
+constexpr std::uint64_t kHighestNumber = std::uint64_t{1} << 62;
+
 void add_identity(Survey& survey, const Identity& identity) {
   auto& all = survey.identities;
   if (std::find(all.begin(), all.end(), identity) == all.end()) all.push_back(identity);
@@ -91,6 +94,9 @@ Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log) {
     }
     const auto parsed = format::parse_name(name);
     if (!parsed) continue;
+    if (parsed->key.run > kHighestNumber || parsed->key.version > kHighestNumber)
+      return fail(Code::corruption, "{}/{}: no run or version has such a number; remove the file",
+                  tier.place(), name);
     own.survey.highest_run = std::max(own.survey.highest_run, parsed->key.run);
     if (parsed->key.version > own.survey.highest_number.version)
       own.survey.highest_number = parsed->key;
