@@ -71,7 +71,10 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
   const std::uint64_t size = bytes ? bytes->size() : 0;
 
   DamageDone done;
-  done.settled_mark = path.ends_with("/" + std::string(format::kSettledName));
+  const auto is_mark = [](const std::string& name) {
+    return name.ends_with("/" + std::string(format::kSettledName));
+  };
+  done.settled_mark = is_mark(path) || std::none_of(paths.begin(), paths.end(), is_mark);
   if (const auto name = parse_path(path); name && !name->temporary) {
     if (name->kind == format::NameKind::manifest) done.versions = {name->key.version};
     if (name->kind == format::NameKind::segment)

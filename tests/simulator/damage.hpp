@@ -26,7 +26,8 @@ StoreCensus take_census(const os::MemoryFiles& files, Rank ranks);
 struct DamageDone {
   std::string what;            ///< for the trace
   std::set<Version> versions;  ///< that count on the damaged file
-  bool settled_mark = false;   ///< the file said that a version has existed
+  /// It was the mark that a version has existed; or there is none, since it could not be written.
+  bool settled_mark = false;
 };
 
 /// Flips a bit of a file of the store, or cuts or erases it. Without files it does nothing.
