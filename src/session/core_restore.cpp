@@ -63,9 +63,9 @@ Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& opti
   if (!all_fit) return Unexpected(*reason);
   BELAY_ASSIGN(const bool all_filled, all_succeed(fill(*manifest, *matches), reason));
   if (!all_filled) {
-    // Neither a lack of memory nor of a hash is the version's fault.
-    const bool damaged = reason->code() != Code::no_space && reason->code() != Code::unsupported;
-    return damaged ? Result<bool>(false) : Result<bool>(Unexpected(*reason));
+    // A lack of memory is not the version's fault.
+    if (reason->code() == Code::no_space) return Unexpected(*reason);
+    return false;
   }
   BELAY_ASSIGN(const bool all_took, all_succeed(session::hand_over(*matches), reason));
   if (!all_took) return Unexpected(*reason);
@@ -121,7 +121,7 @@ void SessionCore::adopt_restored(Manifest manifest) {
   if (!index_is_current_) dedup_ = {};
   stats_.table_bytes = catalog_.memory_bytes() + dedup_.memory_bytes();
   dirty_sets_.distrust_all();
-  holdings_.restored(shared->origin.key);
+  holdings_.restored(*shared);
   log_.info("restored version {}", shared->origin.key.version);
 }
 

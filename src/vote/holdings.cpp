@@ -8,6 +8,12 @@
 namespace belay::vote {
 namespace {
 
+std::vector<SegmentId> segments_of(const Manifest& manifest) {
+  std::vector<SegmentId> segments;
+  for (const SegmentRef& segment : manifest.segments) segments.push_back(segment.id);
+  return segments;
+}
+
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
@@ -53,8 +59,7 @@ store::KnownVersion* Holdings::find(VersionKey key) {
 
 void Holdings::exists(const Manifest& manifest, VersionInfo info) {
   const VersionKey key = manifest.origin.key;
-  std::vector<SegmentId> segments;
-  for (const SegmentRef& segment : manifest.segments) segments.push_back(segment.id);
+  std::vector<SegmentId> segments = segments_of(manifest);
   if (std::find(segments.begin(), segments.end(), SegmentId{key, rank_}) != segments.end())
     segments_here_.push_back({key, rank_});
   known_.insert(known_.begin(), {key, true, std::move(segments)});
@@ -66,8 +71,11 @@ void Holdings::does_not_exist(VersionKey key) {
   if (auto* version = find(key)) version->exists = false;
 }
 
-void Holdings::restored(VersionKey key) {
-  if (auto* version = find(key)) version->exists = true;
+void Holdings::restored(const Manifest& manifest) {
+  // It may not have been readable when the store was opened.
+  const VersionKey key = manifest.origin.key;
+  if (auto* version = find(key)) *version = {key, true, segments_of(manifest)};
+  infos_.insert_or_assign(key, info_of(manifest));
   rule_.earlier_runs_count = true;
 }
 

@@ -37,7 +37,7 @@ class Holdings {
   /// The files of a version that failed may go at once.
   void discard(VersionKey key);
   /// All ranks have read this version back; versions of earlier runs count from now on.
-  void restored(VersionKey key);
+  void restored(const Manifest& manifest);
 
   /// Newest first: every version that is worth a try.
   std::vector<VersionKey> candidates() const;

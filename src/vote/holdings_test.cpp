@@ -60,7 +60,7 @@ TEST(Holdings, NothingIsRetiredBeforeThisRunHasMadeAVersion) {
   Holdings holdings(claim_of({manifest_of({1, 3}, {{1, 3}}), manifest_of({1, 2}, {{1, 2}}),
                               manifest_of({1, 1}, {{1, 1}})}),
                     1, kRank);
-  holdings.restored(VersionKey{});
+  holdings.restored(Manifest{});
   EXPECT_TRUE(holdings.take_retired({}).empty());
   EXPECT_EQ(numbers_of(holdings.versions()), (std::vector<Version>{3, 2, 1}));
 }
@@ -73,7 +73,7 @@ TEST(Holdings, EarlierRunsStayUntilTheRestore) {
   EXPECT_EQ(first.manifests, (std::vector<VersionKey>{{2, 2}}));
   EXPECT_EQ(first.segments, (std::vector<SegmentId>{{{2, 2}, kRank}}));
   EXPECT_TRUE(first.others.empty()) << "the record of run 1 matters while its versions do";
-  holdings.restored(VersionKey{});
+  holdings.restored(Manifest{});
   const Retired second = holdings.take_retired({});
   EXPECT_EQ(second.manifests, (std::vector<VersionKey>{{1, 1}}));
   EXPECT_EQ(second.segments, (std::vector<SegmentId>{{{1, 1}, kRank}}));
@@ -129,7 +129,7 @@ TEST(Holdings, ADamagedVersionDoesNotCountTowardsKeep) {
   Holdings holdings(claim_of({manifest_of({1, 2}, {{1, 2}}), manifest_of({1, 1}, {{1, 1}})}), 2,
                     kRank);
   holdings.does_not_exist({1, 2});
-  holdings.restored(VersionKey{});
+  holdings.restored(Manifest{});
   make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
   EXPECT_TRUE(holdings.take_retired({}).manifests.empty()) << "3 and 1 are the two to keep";
   make_version(holdings, manifest_of({2, 4}, {{2, 4}}));
@@ -139,7 +139,7 @@ TEST(Holdings, ADamagedVersionDoesNotCountTowardsKeep) {
 TEST(Holdings, TheVersionThatTheNextOneBuildsOnStays) {
   Holdings holdings(claim_of({manifest_of({1, 2}, {{1, 2}}), manifest_of({1, 1}, {{1, 1}})}), 1,
                     kRank);
-  holdings.restored(VersionKey{});
+  holdings.restored(Manifest{});
   make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
   EXPECT_EQ(holdings.take_retired({1, 1}).manifests, (std::vector<VersionKey>{{1, 2}}));
   EXPECT_EQ(holdings.take_retired({2, 3}).manifests, (std::vector<VersionKey>{{1, 1}}));

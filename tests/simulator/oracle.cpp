@@ -181,7 +181,9 @@ void Oracle::check_agreement(const RestoreEvent& event) {
 }
 
 Attempt* Oracle::recognise(const RestoreEvent& event, Version version) {
-  for (Attempt& attempt : attempts_) {
+  // Newest first: several attempts may have captured the same state.
+  for (auto it = attempts_.rbegin(); it != attempts_.rend(); ++it) {
+    Attempt& attempt = *it;
     if (attempt.version || attempt.run >= event.run || !attempt.may_exist()) continue;
     bool same = true;
     for (Rank rank = 0; rank < ranks_ && same; ++rank)
