@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <new>
+
 #define BELAY_JOIN_(a, b) a##b
 #define BELAY_JOIN(a, b) BELAY_JOIN_(a, b)
 
@@ -30,6 +32,16 @@ namespace belay {
 template <class... Args>
 Unexpected fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
   return Unexpected(Error(code, fmt::format(format, std::forward<Args>(args)...)));
+}
+
+/// Runs `work`, which returns a Result; a lack of memory becomes an error like any other.
+template <class Work>
+auto within_memory(Work&& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return fail(Code::no_space, "out of memory; free some, or use more nodes");
+  }
 }
 
 /// The error of `result` with its context in front, if it is one.

@@ -117,7 +117,7 @@ Result<Version> SessionCore::checkpoint() {
     return flight_->manifest->origin.key.version;
   }
   start_version(entry);
-  if (auto captured = capture_rest(); !captured)
+  if (auto captured = within_memory([&] { return capture_rest(); }); !captured)
     return Unexpected(give_up_version(captured.error(), entry));
   return seal_version(entry);
 }
@@ -139,8 +139,10 @@ Result<void> SessionCore::add(std::string_view name) {
     return fail(Code::not_found, "add '{}': no region of that name is protected", name);
   if (is_captured(region))
     return fail(Code::invalid_argument, "add '{}': the region was added already", name);
-  auto added = capture_region(std::string(name), *region);
-  if (added) added = capture_->flush();  // the program may write the region again
+  auto added = within_memory([&]() -> Result<void> {
+    BELAY_TRY(capture_region(std::string(name), *region));
+    return capture_->flush();  // the program may write the region again
+  });
   blocking_ns_ += clock_.now_ns() - entry;
   if (!added) return Unexpected(give_up_version(added.error(), clock_.now_ns()));
   return {};
@@ -149,7 +151,7 @@ Result<void> SessionCore::add(std::string_view name) {
 Result<Version> SessionCore::commit() {
   BELAY_TRY(check_usable(true));
   const std::uint64_t entry = clock_.now_ns();
-  if (auto captured = capture_rest(); !captured)
+  if (auto captured = within_memory([&] { return capture_rest(); }); !captured)
     return Unexpected(give_up_version(captured.error(), entry));
   return seal_version(entry);
 }

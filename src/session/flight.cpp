@@ -99,7 +99,8 @@ Result<void> Flight::write_pages(capture::StagingBuffer& buffer, std::size_t byt
 void Flight::write(capture::StagingBuffer* buffer) {
   if (!failed()) {
     const std::size_t pages = buffer->used / os::kDirectAlignment * os::kDirectAlignment;
-    if (auto done = write_pages(*buffer, pages); !done) abandon(std::move(done).error());
+    auto done = within_memory([&] { return write_pages(*buffer, pages); });
+    if (!done) abandon(std::move(done).error());
   }
   equipment_.staging.release(buffer);
 }
@@ -156,7 +157,7 @@ Result<void> Flight::vote(capture::StagingBuffer* last) {
 
 void Flight::finish(capture::StagingBuffer* last) {
   if (!failed()) {
-    if (auto done = vote(last); !done)
+    if (auto done = within_memory([&] { return vote(last); }); !done)
       abandon(done.error());
     else
       voted_ = true;

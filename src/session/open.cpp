@@ -143,12 +143,14 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
 namespace belay {
 
 Result<Session> open(Options options) {
-  return session::open_session(
-      session::system_seams(),
-      [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-        return ranks::make_solo_group();
-      },
-      std::move(options));
+  return within_memory([&] {
+    return session::open_session(
+        session::system_seams(),
+        [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
+          return ranks::make_solo_group();
+        },
+        std::move(options));
+  });
 }
 
 }  // namespace belay

@@ -10,7 +10,7 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 Result<void> Session::protect(std::string_view name, std::unique_ptr<RegionAccess> access) {
-  return core_->remembered(core_->protect(name, std::move(access)));
+  return core_->remembered(within_memory([&] { return core_->protect(name, std::move(access)); }));
 }
 
 Result<void> Session::unprotect(std::string_view name) {
@@ -21,16 +21,32 @@ std::optional<Version> Session::latest() const { return core_->latest(); }
 std::vector<VersionInfo> Session::versions() const { return core_->versions(); }
 Stats Session::stats() const { return core_->stats(); }
 
-Result<Version> Session::restore(RestoreOptions options) { return core_->restore(options); }
-Result<Version> Session::restore(Version version) { return core_->restore({.version = version}); }
+Result<Version> Session::restore(RestoreOptions options) {
+  return within_memory([&] { return core_->restore(options); });
+}
+Result<Version> Session::restore(Version version) {
+  return restore(RestoreOptions{.version = version});
+}
 
 bool Session::due() { return core_->due(); }
-Result<Version> Session::checkpoint() { return core_->remembered(core_->checkpoint()); }
-Result<void> Session::begin() { return core_->remembered(core_->begin()); }
-Result<void> Session::add(std::string_view name) { return core_->remembered(core_->add(name)); }
-Result<Version> Session::commit() { return core_->remembered(core_->commit()); }
-Result<Version> Session::wait() { return core_->wait(); }
-Result<void> Session::close() { return core_->close(); }
+Result<Version> Session::checkpoint() {
+  return core_->remembered(within_memory([&] { return core_->checkpoint(); }));
+}
+Result<void> Session::begin() {
+  return core_->remembered(within_memory([&] { return core_->begin(); }));
+}
+Result<void> Session::add(std::string_view name) {
+  return core_->remembered(within_memory([&] { return core_->add(name); }));
+}
+Result<Version> Session::commit() {
+  return core_->remembered(within_memory([&] { return core_->commit(); }));
+}
+Result<Version> Session::wait() {
+  return within_memory([&] { return core_->wait(); });
+}
+Result<void> Session::close() {
+  return within_memory([&] { return core_->close(); });
+}
 
 Result<Version> Session::dump(std::span<const std::span<const std::byte>>, int) {
   return core_->remembered(Result<Version>(
