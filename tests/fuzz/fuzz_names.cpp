@@ -15,6 +15,8 @@ std::string make_name(const format::ParsedName& parts) {
       return format::manifest_name(parts.key, parts.rank);
     case format::NameKind::run:
       return format::run_name(parts.key.run);
+    case format::NameKind::closed:
+      return format::closed_name(parts.key);
   }
   return {};
 }
