@@ -119,7 +119,7 @@ def names():
             "largest": "segment-18446744073709551615-18446744073709551615-4294967295",
             "run-too-large": "run-18446744073709551616", "too-many-zeros": "run-0000001",
             "rank-too-large": "segment-000001-0000000012-4294967296", "sign": "run-+00001",
-            "escape": "../run-000001", "settled": "settled"}.items():
+            "escape": "../run-000001", "settled": "settled", "closed": "closed-000003-0000000012"}.items():
         put("names", name, text.encode())
 
 
