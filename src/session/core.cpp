@@ -260,7 +260,7 @@ Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
   stats_.last.blocking_ns += sealed_ns;
   ++stats_.captured;
   schedule_.captured(stats_.last.blocking_ns);
-  if (!parts_.worker->pending() && flight_->error())
+  if (flight_->finished() && flight_->error())
     return Unexpected(flight_->error()->within(fmt::format("version {}", stats_.last.version)));
   return stats_.last.version;
 }

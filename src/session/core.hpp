@@ -24,6 +24,7 @@
 #include "vote/claim.hpp"
 #include "vote/holdings.hpp"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,12 @@ class SessionCore {
  private:
   /// Collective calls, so that ranks notice when they make different ones.
   enum class Call : std::uint64_t { checkpoint = 1, begin, commit, wait, close, restore };
+
+  /// Removal of retired files, by the worker.
+  struct Housekeeping {
+    std::atomic<bool> done = false;
+    vote::Retired left;  ///< what could not be removed; when done
+  };
 
   // core_settle.cpp: what ranks agree on between versions.
   /// The fate of the version in flight is agreed on. False: a rank is still writing it, and
@@ -132,8 +139,8 @@ class SessionCore {
 
   std::shared_ptr<session::Flight> flight_;
   std::optional<session::VersionCapture> capture_;
-  std::shared_ptr<vote::Retired> housekeeping_;  ///< what the worker could not remove
-  std::uint64_t settle_ns_ = 0;                  ///< of the version under way
+  std::shared_ptr<Housekeeping> housekeeping_;  ///< the round under way
+  std::uint64_t settle_ns_ = 0;                 ///< of the version under way
   std::uint64_t blocking_ns_ = 0;  ///< of the version under way, over all calls that made it
 
   Stats stats_;

@@ -41,9 +41,10 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
 
 Result<bool> SessionCore::settle(Call call, Version asked) {
   const bool may_skip = flight_ && call == Call::checkpoint && settings_.late == Late::skip;
-  if (!may_skip) parts_.worker->wait_all();
-  const bool idle = !parts_.worker->pending();
-  if (idle) finish_housekeeping();
+  // Only the flight is waited for: old files may go on going.
+  while (!may_skip && flight_ && !flight_->finished()) parts_.worker->wait_one();
+  const bool idle = !flight_ || flight_->finished();
+  finish_housekeeping();
   const bool voted = idle && (!flight_ || flight_->voted());
   const auto number = static_cast<std::uint64_t>(call);
   std::array<std::uint64_t, 8> lowest{
@@ -118,21 +119,25 @@ Result<void> SessionCore::drop_flight() {
 }
 
 void SessionCore::submit_housekeeping() {
+  finish_housekeeping();
+  if (housekeeping_) return;  // one round at a time; what is retired by now goes with the next
   const vote::Retired retired = holdings_.take_retired(catalog_.key());
   if (retired.empty()) return;
-  housekeeping_ = std::make_shared<vote::Retired>();
-  parts_.worker->submit([this, retired, left = housekeeping_] {
+  housekeeping_ = std::make_shared<Housekeeping>();
+  parts_.worker->submit([this, retired, round = housekeeping_] {
     if (auto ours = vote::check_still_ours(equipment_.tier, parts_.claim.run); !ours) {
       log_.warn("retire: {}", ours.error().message());
-      *left = retired;
-      return;
+      round->left = retired;
+    } else {
+      round->left = vote::remove_retired(equipment_.tier, retired, rank_, log_);
     }
-    *left = vote::remove_retired(equipment_.tier, retired, rank_, log_);
+    round->done.store(true, std::memory_order_release);
   });
 }
 
 void SessionCore::finish_housekeeping() {
-  if (housekeeping_) holdings_.give_back(*housekeeping_);
+  if (!housekeeping_ || !housekeeping_->done.load(std::memory_order_acquire)) return;
+  holdings_.give_back(housekeeping_->left);
   housekeeping_.reset();
 }
 
@@ -164,6 +169,7 @@ Result<void> SessionCore::close() {
   auto settled = settle(Call::close);
   closed_ = true;
   if (settled) {
+    parts_.worker->wait_all();  // a round may be under way; the last one comes after it
     submit_housekeeping();
     parts_.worker->wait_all();
     finish_housekeeping();

@@ -168,10 +168,12 @@ void Flight::finish(capture::StagingBuffer* last) {
   durable_ns_ = equipment_.clock.now_ns() - start_ns_;
   written = {};
   if (!voted_ && !visible_) remove_unpublished();
-  if (!voted_) return;
-  manifest->ledger.durable_ns = durable_ns_;
-  info_ = vote::info_of(*manifest);
-  if (equipment_.settings.dedup == Dedup::local) index_.index(*manifest);
+  if (voted_) {
+    manifest->ledger.durable_ns = durable_ns_;
+    info_ = vote::info_of(*manifest);
+    if (equipment_.settings.dedup == Dedup::local) index_.index(*manifest);
+  }
+  finished_.store(true, std::memory_order_release);
 }
 
 void Flight::remove_unpublished() {

@@ -20,7 +20,7 @@ namespace belay::session {
 
 /// Jobs of one flight run one after the other on the worker. Capture owns `manifest` and `written`
 /// until finish() is submitted; from then on they belong to the worker, and to the session again
-/// once the worker is idle.
+/// once it is finished.
 class Flight {
  public:
   Flight(Equipment& equipment, Manifest manifest, std::uint64_t start_ns);
@@ -41,8 +41,10 @@ class Flight {
 
   /// True as soon as it is known that this rank will not vote. Any thread.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
+  /// True when the last job has ended. Any thread.
+  bool finished() const { return finished_.load(std::memory_order_acquire); }
 
-  // When the worker is idle.
+  // REQUIRES: finished().
   bool voted() const { return voted_; }
   const std::optional<Error>& error() const { return error_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
@@ -70,6 +72,7 @@ class Flight {
   std::uint64_t start_ns_;
   std::optional<store::FileWriter> segment_;
   std::atomic<bool> failed_ = false;
+  std::atomic<bool> finished_ = false;
   std::optional<Error> error_;
   std::optional<std::uint32_t> changed_region_;
   bool visible_ = false;  ///< others may see the manifest, even if the vote failed
