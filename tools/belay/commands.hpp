@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every command of the tool, in the order in which --help shows them.
+#pragma once
+
+#include "tools/belay/shell.hpp"
+
+namespace belay::tool {
+
+void add_version(CLI::App& tool, Shell& shell);
+
+/// Declares them all.
+void add_commands(CLI::App& tool, Shell& shell);
+
+}  // namespace belay::tool
