@@ -28,6 +28,9 @@ class Flight {
   std::shared_ptr<Manifest> manifest;
   std::vector<bool> written;  ///< which blocks are in this version's segment, in its order
 
+  /// Lends the index of the older version, whose memory takes that of this one once it has voted.
+  /// To be called before finish() is submitted.
+  void reuse(dedup::LocalDedup index) { index_ = std::move(index); }
   /// Reserves room for the segment's header at the front of its first buffer.
   void start_segment(capture::StagingBuffer& buffer);
 

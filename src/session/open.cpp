@@ -132,6 +132,7 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
                within("open", vote::agree_on(
                                   *group, make_hasher(settings.hash, parts.claim.identity.seed))));
   parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
+  parts.read_threads = seams.read_threads;
   parts.worker = make_worker(settings, seams);
   parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();
   parts.group = std::move(group);

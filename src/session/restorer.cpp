@@ -94,7 +94,7 @@ Result<std::vector<RegionMatch>> match_regions(const Manifest& manifest,
   return matches;
 }
 
-Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
+Result<void> read_regions(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
                           const std::vector<RegionMatch>& matches) {
   std::vector<std::vector<WantedBlock>> wanted(manifest.segments.size());
   for (const RegionMatch& match : matches) {
@@ -117,7 +117,8 @@ Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
   }
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!wanted[i].empty())
-      BELAY_TRY(read_blocks(equipment, manifest, manifest.segments[i], std::move(wanted[i])));
+      BELAY_TRY(
+          read_blocks(equipment, readers, manifest, manifest.segments[i], std::move(wanted[i])));
   return {};
 }
 
