@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kWindowBytes = std::uint64_t{8} << 20;
 constexpr std::size_t kWindowBlocks = 8192;
 constexpr std::uint64_t kPieceBytes = std::uint64_t{256} << 10;
+constexpr std::size_t kEarlyBytes = std::size_t{1} << 20;
 constexpr std::uint16_t kUnmapped = 0xffff;
 
 std::size_t pieces_of(std::size_t items, std::uint64_t bytes) {
@@ -179,6 +180,9 @@ Result<void> VersionCapture::flush() {
   copy_staged();
   window_.clear();
   window_bytes_ = 0;
+  // A worker without work may as well write what there is: little would be left for the end.
+  if (buffer_ != nullptr && buffer_->used >= kEarlyBytes && !equipment_.worker.pending())
+    return next_buffer();
   return {};
 }
 
