@@ -23,11 +23,14 @@ build_packages=(
 
 # What the tests need beyond that.
 test_packages=(
+  btrfs-progs
   clang
+  e2fsprogs
   libclang-rt-14-dev
   python3
   python3-xxhash
   strace
+  xfsprogs
 )
 
 # is_installed PACKAGE

@@ -251,7 +251,9 @@ class PosixFiles final : public Files {
     struct statvfs status {};
     if (retry([&] { return ::statvfs(path.c_str(), &status); }) != 0) return failed("space", path);
     return Space{.total_bytes = std::uint64_t{status.f_blocks} * status.f_frsize,
-                 .free_bytes = std::uint64_t{status.f_bavail} * status.f_frsize};
+                 .free_bytes = std::uint64_t{status.f_bavail} * status.f_frsize,
+                 // Some file systems have no such limit, and count none.
+                 .has_room_for_names = status.f_files == 0 || status.f_favail > 0};
   }
 
   Result<std::unique_ptr<Lock>> lock(const std::string& path, const std::string& owner) override {

@@ -70,6 +70,12 @@ std::string node_of(const Settings& settings, const Seams& seams, Rank rank) {
   return seams.host;
 }
 
+/// Less than what other ranks wait for this one, so that all hear who holds the lock.
+std::uint64_t lock_patience(const Settings& settings) {
+  constexpr std::uint64_t kMostNs = 10'000'000'000;
+  return std::min(kMostNs, settings.timeout_ns / 2);
+}
+
 std::unique_ptr<Worker> make_worker(const Settings& settings, const Seams& seams) {
   if (seams.make_worker) return seams.make_worker();
   return settings.background == Background::inline_ ? make_inline_worker() : make_thread_worker();
@@ -127,7 +133,8 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
                                                 .node = node_of(settings, seams, group->rank()),
                                                 .application = settings.application,
                                                 .host = seams.host,
-                                                .pid = seams.pid})));
+                                                .pid = seams.pid,
+                                                .patience_ns = lock_patience(settings)})));
   BELAY_ASSIGN(parts.hasher,
                within("open", vote::agree_on(
                                   *group, make_hasher(settings.hash, parts.claim.identity.seed))));

@@ -22,17 +22,33 @@ Error explain_no_space(const Error& error, Tier& tier, std::uint64_t needed) {
   if (error.code() != Code::no_space) return error;
   const auto space = tier.space();
   if (!space) return error;
+  if (!space->has_room_for_names)
+    return {Code::no_space,
+            fmt::format("{} (no inode is free, though {} are; remove files, lower `keep`, or point "
+                        "`store` elsewhere)",
+                        error.message(), format_bytes(space->free_bytes))};
   return {Code::no_space,
           fmt::format("{} (needs {} more, {} free; free space, lower `keep`, or point `store` "
                       "elsewhere)",
                       error.message(), format_bytes(needed), format_bytes(space->free_bytes))};
 }
 
+/// `memory` is whole pages, for direct I/O; the file gets the first `bytes` of it.
+Result<void> write_file(Tier& tier, const std::string& name, std::span<const std::byte> memory,
+                        std::uint64_t bytes) {
+  BELAY_ASSIGN(const auto file, tier.create(name));
+  BELAY_TRY(file->write(0, memory));
+  BELAY_TRY(file->truncate(bytes));
+  BELAY_TRY(file->sync());
+  return file->close();
+}
+
 }  // namespace
 
 Result<FileWriter> FileWriter::create(Tier& tier, std::string name) {
-  BELAY_ASSIGN(auto file, tier.create(name));
-  return FileWriter(tier, std::move(name), std::move(file));
+  auto file = tier.create(name);
+  if (!file) return Unexpected(explain_no_space(file.error(), tier, os::kDirectAlignment));
+  return FileWriter(tier, std::move(name), *std::move(file));
 }
 
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {
@@ -111,11 +127,9 @@ Result<void> prepare_whole(Tier& tier, const std::string& name, std::span<const 
   // A leftover of a killed process; nobody refers to temporary names.
   if (auto gone = tier.remove(temporary); !gone && gone.error().code() != Code::not_found)
     return gone;
-  BELAY_ASSIGN(const auto file, tier.create(temporary));
-  BELAY_TRY(file->write(0, memory.bytes()));
-  BELAY_TRY(file->truncate(bytes.size()));  // direct I/O writes whole pages
-  BELAY_TRY(file->sync());
-  return file->close();
+  auto written = write_file(tier, temporary, memory.bytes(), bytes.size());
+  if (!written) return Unexpected(explain_no_space(written.error(), tier, memory.bytes().size()));
+  return {};
 }
 
 Result<void> put_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes,

@@ -13,7 +13,6 @@
 namespace belay::vote {
 namespace {
 
-constexpr std::uint64_t kLockPatienceNs = 10'000'000'000;
 constexpr std::uint64_t kLockPollNs = 100'000'000;
 constexpr std::string_view kNodePrefix = "node-";
 
@@ -57,16 +56,23 @@ Result<std::vector<std::string>> abandoned_directories(Surroundings& around, con
   return found;
 }
 
+/// What this job writes into lock files, and until when it waits for others to let go of them.
+struct LockRequest {
+  std::string owner;
+  std::string token;
+  std::uint64_t deadline_ns = 0;
+};
+
 Result<std::unique_ptr<os::Lock>> take_lock(Surroundings& around, const std::string& directory,
-                                            const std::string& owner, const std::string& token) {
+                                            const LockRequest& request) {
   const std::string path = directory + "/" + std::string(format::kLockName);
-  const std::uint64_t start = around.clock.now_ns();
   while (true) {
-    auto lock = around.files.lock(path, owner);
+    auto lock = around.files.lock(path, request.owner);
     if (lock || lock.error().code() != Code::busy) return lock;
     // Leaders that see the same abandoned directory through a shared file system are one job.
-    if (lock.error().message().find(token) != std::string::npos) return std::unique_ptr<os::Lock>();
-    if (around.clock.now_ns() - start >= kLockPatienceNs)
+    if (lock.error().message().find(request.token) != std::string::npos)
+      return std::unique_ptr<os::Lock>();
+    if (around.clock.now_ns() >= request.deadline_ns)
       return fail(Code::busy,
                   "store {} is in use: {} (wait for that program to end, or use another `store`)",
                   directory, lock.error().message());
@@ -83,10 +89,12 @@ Result<std::vector<std::unique_ptr<os::Lock>>> take_locks(Surroundings& around,
   BELAY_TRY(around.files.make_directory(own));
   BELAY_ASSIGN(auto directories, abandoned_directories(around, places, request));
   directories.insert(directories.begin(), own);
-  const std::string owner =
-      fmt::format("host {} pid {} {}", request.host, request.pid, places.token);
+  const LockRequest wanted{
+      .owner = fmt::format("host {} pid {} {}", request.host, request.pid, places.token),
+      .token = places.token,
+      .deadline_ns = around.clock.now_ns() + request.patience_ns};
   for (const std::string& directory : directories) {
-    BELAY_ASSIGN(auto lock, take_lock(around, directory, owner, places.token));
+    BELAY_ASSIGN(auto lock, take_lock(around, directory, wanted));
     if (lock) locks.push_back(std::move(lock));
   }
   return locks;

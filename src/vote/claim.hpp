@@ -25,6 +25,9 @@ struct ClaimRequest {
   std::string application;
   std::string host;
   std::uint64_t pid = 0;
+  /// How long to wait for locks that others hold. Ranks without a lock to take wait meanwhile, so
+  /// it must be less than the group's deadline.
+  std::uint64_t patience_ns = 10'000'000'000;
 };
 
 /// Everything outside that a claim needs.

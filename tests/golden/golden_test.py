@@ -39,15 +39,15 @@ def dump(name, stores):
 
 def describe(store):
     """What read_store.py finds: (versions that exist, in the form of dump_store; everything it complains about)."""
-    found = read_store.Store(store).describe()
+    found = read_store.describe(store)
     versions = []
     for version in found["versions"]:
         if not version["exists"]:
             continue
-        ranks = {str(r["origin"]["rank"]): {"time_ns": r["time_ns"], "written_bytes": r["ledger"]["written_bytes"],
-                                            "regions": r["regions"]} for r in version["ranks"]}
+        ranks = {str(r["rank"]): {"time_ns": r["time_ns"], "written_bytes": r["ledger"]["written_bytes"],
+                                  "regions": r["regions"]} for r in version["ranks"]}
         versions.append({"run": version["run"], "version": version["version"],
-                         "parent": version["ranks"][0]["parent"]["version"], "ranks": ranks})
+                         "parent": version["ranks"][0]["parent_version"], "ranks": ranks})
     return versions, found["errors"] + [e for v in found["versions"] for e in v["errors"]]
 
 
@@ -155,6 +155,22 @@ class GoldenStores(unittest.TestCase):
             repeat = False
             data += bytes.fromhex(rest.partition("|")[0])
         return data
+
+    def test_the_reader_by_itself_tells_by_its_exit_code_whether_all_is_well(self):
+        damaged = self.copy("store-1", "damaged")
+        Damager(SEED).cut(damaged / "node-golden-host" / "manifest-000002-0000000003-000000")
+        foreign = self.copy("store-1", "mixed")
+        shutil.copy(HERE / "ranks-1" / "node-0" / "run-000001", foreign / "node-golden-host")
+        (self.scratch / "empty").mkdir()
+        for store, code, text in [(HERE / "store-1", 0, '"errors": []'), (damaged, 1, "000003-000000: the magic"),
+                                  (foreign, 1, "mixed"), (self.scratch / "empty", 1, "no directory of a node"),
+                                  (self.scratch / "absent", 2, "usage: ")]:
+            with self.subTest(store.name):
+                done = subprocess.run(["/usr/bin/python3", "-B", str(HERE / "read_store.py"), str(store)],
+                                      capture_output=True, text=True, check=False, timeout=60)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertTrue(text in (done.stdout if code != 2 else done.stderr), text)
+                self.assertNotIn("Traceback", done.stderr)
 
     def test_an_unfinished_segment_that_no_manifest_lists_is_no_damage(self):
         store = self.copy("store-1", "unfinished")

@@ -101,6 +101,9 @@ struct Progress {
   std::atomic<std::uint64_t> operations;
   std::atomic<std::uint64_t> checkpoints;
   std::atomic<std::uint64_t> restores;
+  std::atomic<std::uint64_t> overlaps;
+  std::atomic<std::uint64_t> stopped;
+  std::atomic<std::uint64_t> losses;
 };
 
 /// Handing the baton on is five times as fast when all threads stay on one processor. Programs that
@@ -142,6 +145,9 @@ void play(const Arguments& arguments, std::uint64_t history, TaskThreads& thread
   progress.operations += outcome.operations;
   progress.checkpoints += outcome.checkpoints;
   progress.restores += outcome.restores;
+  progress.overlaps += outcome.overlaps;
+  progress.stopped += outcome.stopped;
+  progress.losses += outcome.losses;
   ++progress.played;
 }
 
@@ -239,12 +245,17 @@ int report(const Arguments& arguments, std::span<const Progress> progress, std::
   const std::uint64_t played = sum(progress, &Progress::played);
   const std::uint64_t violated = sum(progress, &Progress::violated);
   std::printf(
-      "%llu histories of seed %llu in %.1f s (%llu operations, %llu checkpoints, %llu "
-      "restores): %llu violated, %llu crashed\n",
+      "%llu histories of seed %llu in %.1f s (%llu operations, %llu checkpoints, %llu restores, "
+      "%llu runs beside stragglers, which were stopped %llu times, %llu nodes lost): %llu "
+      "violated, "
+      "%llu crashed\n",
       static_cast<unsigned long long>(played), static_cast<unsigned long long>(arguments.seed),
       seconds, static_cast<unsigned long long>(sum(progress, &Progress::operations)),
       static_cast<unsigned long long>(sum(progress, &Progress::checkpoints)),
       static_cast<unsigned long long>(sum(progress, &Progress::restores)),
+      static_cast<unsigned long long>(sum(progress, &Progress::overlaps)),
+      static_cast<unsigned long long>(sum(progress, &Progress::stopped)),
+      static_cast<unsigned long long>(sum(progress, &Progress::losses)),
       static_cast<unsigned long long>(violated), static_cast<unsigned long long>(crashes));
   if (arguments.expect_violation) return violated > 0 && crashes == 0 ? 0 : 1;
   if (violated + crashes > 0)

@@ -35,6 +35,19 @@ std::set<Version> versions_with(const os::MemoryFiles& files, const SegmentId& s
   return versions;
 }
 
+bool is_settled_mark(const std::string& path) {
+  return path.ends_with("/" + std::string(format::kSettledName));
+}
+
+/// The versions that count on the file.
+std::set<Version> versions_on(const os::MemoryFiles& files, const std::string& path) {
+  const auto name = parse_path(path);
+  if (!name || name->temporary) return {};
+  if (name->kind == format::NameKind::manifest) return {name->key.version};
+  if (name->kind == format::NameKind::segment) return versions_with(files, {name->key, name->rank});
+  return {};
+}
+
 }  // namespace
 
 bool StoreCensus::traces() const {
@@ -51,6 +64,7 @@ StoreCensus take_census(const os::MemoryFiles& files, Rank ranks) {
   for (const std::string& path : files.paths()) {
     const auto name = parse_path(path);
     if (!name) continue;
+    census.highest_number = std::max(census.highest_number, name->key.version);
     if (name->temporary) {
       ++census.temporaries;
     } else if (name->kind == format::NameKind::manifest) {
@@ -71,15 +85,9 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
   const std::uint64_t size = bytes ? bytes->size() : 0;
 
   DamageDone done;
-  const auto is_mark = [](const std::string& name) {
-    return name.ends_with("/" + std::string(format::kSettledName));
-  };
-  done.settled_mark = is_mark(path) || std::none_of(paths.begin(), paths.end(), is_mark);
-  if (const auto name = parse_path(path); name && !name->temporary) {
-    if (name->kind == format::NameKind::manifest) done.versions = {name->key.version};
-    if (name->kind == format::NameKind::segment)
-      done.versions = versions_with(files, {name->key, name->rank});
-  }
+  done.settled_mark =
+      is_settled_mark(path) || std::none_of(paths.begin(), paths.end(), is_settled_mark);
+  done.versions = versions_on(files, path);
   Result<void> damaged;
   const std::uint64_t kind = random.below(4);
   if (kind == 0 || size == 0) {
@@ -95,6 +103,29 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
     damaged = files.flip(path, bit);
   }
   if (!damaged) done.what += ": " + damaged.error().message();
+  return done;
+}
+
+DamageDone lose_node(os::MemoryFiles& files, SimRandom& random, std::string& node) {
+  const auto paths = files.paths();
+  std::vector<std::string> directories;
+  for (const std::string& path : paths)
+    if (const std::string directory = path.substr(0, path.rfind('/'));
+        directories.empty() || directories.back() != directory)
+      directories.push_back(directory);
+  if (directories.empty()) return {};
+  const std::string& lost = directories[random.below(directories.size())];
+  DamageDone done;
+  done.what = fmt::format("{} is lost", lost);
+  done.settled_mark = true;
+  for (const std::string& path : paths) {
+    if (path.starts_with(lost + "/"))
+      done.versions.merge(versions_on(files, path));
+    else if (is_settled_mark(path))
+      done.settled_mark = false;
+  }
+  if (auto erased = files.erase(lost); !erased) done.what += ": " + erased.error().message();
+  node = lost.substr(lost.rfind('/') + 1);
   return done;
 }
 

@@ -18,7 +18,8 @@ struct StoreCensus {
   std::vector<std::size_t> manifests;  ///< by rank
   std::vector<std::size_t> segments;   ///< by rank
   std::size_t temporaries = 0;
-  bool traces() const;  ///< of any version
+  Version highest_number = 0;  ///< in any name
+  bool traces() const;         ///< of any version
 };
 
 StoreCensus take_census(const os::MemoryFiles& files, Rank ranks);
@@ -32,5 +33,8 @@ struct DamageDone {
 
 /// Flips a bit of a file of the store, or cuts or erases it. Without files it does nothing.
 DamageDone damage_store(os::MemoryFiles& files, SimRandom& random);
+
+/// Erases one of the node directories. `node` is its name.
+DamageDone lose_node(os::MemoryFiles& files, SimRandom& random, std::string& node);
 
 }  // namespace belay::simulator

@@ -14,6 +14,14 @@ namespace {
 // Many times what the longest history needs.
 constexpr std::uint64_t kMostYields = 2'000'000;
 
+/// A run under way.
+struct Job {
+  SharedRun shared;
+  std::unique_ptr<SimHub> hub;
+  std::vector<std::unique_ptr<RankRun>> ranks;
+  bool overlaps = false;  ///< with stragglers of the one before
+};
+
 class History {
  public:
   History(std::uint64_t seed, TaskThreads& threads, bool verbose)
@@ -25,9 +33,10 @@ class History {
     world_.scheduler().on_hang(kMostYields, [this](const std::string& why) {
       oracle_.violation("hang: {}", why);
       world_.kill_all();
+      world_.kill_stragglers();
     });
-    for (std::size_t number = 0; number < plan_.runs.size(); ++number) {
-      play_run(number);
+    for (std::size_t number = 0; number < plan_.runs.size(); number += jobs_.size()) {
+      play_runs(number);
       if (!oracle_.violations().empty()) break;
     }
     outcome_.violations = oracle_.violations();
@@ -36,59 +45,128 @@ class History {
   }
 
  private:
-  void play_run(std::size_t number);
-  void check_run(SharedRun& shared, const std::vector<std::unique_ptr<RankRun>>& ranks);
-  void check_opening(const SharedRun& shared, const std::vector<std::unique_ptr<RankRun>>& ranks);
+  /// This run, and those that begin before its last rank is through.
+  void play_runs(std::size_t number);
+  void start_job(std::size_t number, bool overlaps);
+  void await_stragglers(const Job& job);
+  void await_loss(Job& job);
+  void lose_a_node(Job& job);
+  void check_run(Job& job);
+  void check_opening(const Job& job);
   void check_newest(const SharedRun& shared);
-  void check_space(const SharedRun& shared, const std::vector<std::unique_ptr<RankRun>>& ranks);
-  void end_run(const RunPlan& plan);
+  void check_space(const Job& job);
+  void end_run(Job& job);
 
   HistoryPlan plan_;
   World world_;
   Oracle oracle_;
   os::MemoryFiles disk_;
+  std::vector<std::unique_ptr<Job>> jobs_;
   HistoryOutcome outcome_;
 };
 
-void History::play_run(std::size_t number) {
+void History::play_runs(std::size_t number) {
+  jobs_.clear();
+  start_job(number, false);
+  world_.scheduler().run();
+  for (const auto& job : jobs_) {
+    oracle_.speak_of(job->shared.number);
+    check_run(*job);
+    outcome_.stopped += job->shared.stopped;
+  }
+  outcome_.operations += world_.points();
+  end_run(*jobs_.back());
+}
+
+void History::start_job(std::size_t number, bool overlaps) {
   const RunPlan& plan = plan_.runs[number];
   world_.trace(
       "---- restart {}: {} ranks, block {}, keep {}, segments {}, late {}, {} kills, {} "
       "faults, end {}",
       number, plan_.ranks, plan.block_bytes, plan_.keep, plan_.segments, plan_.late,
       plan.kills.size(), plan.faults.size(), static_cast<int>(plan.end));
-  oracle_.start_run(number);
+  oracle_.speak_of(number);
+  outcome_.operations += world_.points();
   world_.start_run(plan_.ranks, plan.kills);
-  SimHub hub(world_, plan_.ranks, [&](const std::string& complaint) {
+  jobs_.push_back(std::make_unique<Job>());
+  Job& job = *jobs_.back();
+  job.overlaps = overlaps;
+  job.hub = std::make_unique<SimHub>(world_, plan_.ranks, [=, this](const std::string& complaint) {
     oracle_.violation("restart {}: {}", number, complaint);
   });
-  SharedRun shared;
+  SharedRun& shared = job.shared;
   shared.world = &world_;
   shared.oracle = &oracle_;
   shared.disk = &disk_;
   shared.history = &plan_;
   shared.plan = &plan;
-  shared.hub = &hub;
+  shared.hub = job.hub.get();
   shared.number = number;
   shared.census = take_census(disk_, plan_.ranks);
-
-  std::vector<std::unique_ptr<RankRun>> ranks;
+  for (Rank rank = 0; rank < plan_.ranks; ++rank) shared.processes.push_back(&world_.process(rank));
   for (Rank rank = 0; rank < plan_.ranks; ++rank) {
-    ranks.push_back(std::make_unique<RankRun>(shared, rank));
-    world_.scheduler().spawn(fmt::format("rank{}", rank), [&, rank] { ranks[rank]->play(); });
+    job.ranks.push_back(std::make_unique<RankRun>(shared, rank));
+    world_.scheduler().spawn(fmt::format("job{}rank{}", number, rank), [&job, rank] {
+      job.ranks[rank]->play();
+      ++job.shared.ended;
+    });
   }
-  world_.scheduler().run();
-  check_run(shared, ranks);
-  outcome_.operations += world_.points();
-  end_run(plan);
+  if (plan.leaves_stragglers)
+    world_.scheduler().spawn("successor", [this, &job] { await_stragglers(job); });
+  if (plan.loss && plan.loss->point)
+    world_.scheduler().spawn("loss", [this, &job] { await_loss(job); });
 }
 
-void History::end_run(const RunPlan& plan) {
+/// The next run begins as soon as a rank of this one was killed, or somewhat later.
+void History::await_stragglers(const Job& job) {
+  Scheduler& scheduler = world_.scheduler();
+  const SharedRun& shared = job.shared;
+  const auto ended = [&] { return shared.ended == plan_.ranks; };
+  scheduler.wait_until([&] { return shared.any_killed() || ended(); });
+  SimRandom& random = world_.random();
+  const std::uint64_t delay_ns = random.below(random.one_in(4) ? 30'000'000'000 : 2'000'000);
+  // Else they would have done all that they can without their peers before the next run is ready.
+  for (Process* process : shared.processes)
+    process->stalled_until_ns = scheduler.now_ns() + delay_ns + random.below(5'000'000);
+  scheduler.wait_until(ended, scheduler.now_ns() + delay_ns);
+  if (ended()) return;
+  ++outcome_.overlaps;
+  start_job(shared.number + 1, true);
+}
+
+void History::await_loss(Job& job) {
+  SharedRun& shared = job.shared;
+  const std::uint64_t point = *shared.plan->loss->point;
+  world_.scheduler().wait_until(
+      [&] { return world_.points() >= point || shared.ended == plan_.ranks; });
+  lose_a_node(job);
+}
+
+void History::lose_a_node(Job& job) {
+  std::string node;
+  const DamageDone done = lose_node(disk_, world_.random(), node);
+  if (done.what.empty()) return;
+  world_.trace("{}", done.what);
+  ++outcome_.losses;
+  oracle_.speak_of(job.shared.number);
+  oracle_.damage(done.versions, done.settled_mark);
+  if (job.shared.ended < plan_.ranks) oracle_.damage_begun();
+  oracle_.forget_above(take_census(disk_, plan_.ranks).highest_number);
+  job.shared.node_was_lost = true;
+  if (!job.shared.plan->loss->kills) return;
+  for (Process* process : job.shared.processes)
+    if (!job.shared.plan->ranks_per_node || node == fmt::format("node-{}", process->rank))
+      world_.kill(*process);
+}
+
+void History::end_run(Job& job) {
+  const RunPlan& plan = *job.shared.plan;
   disk_.set_capacity(1ull << 40);
   if (plan.end == End::power_cut) {
     world_.trace("power cut");
     disk_.power_cut(world_.random());
   }
+  if (plan.loss && !plan.loss->point) lose_a_node(job);
   for (std::uint64_t i = 0; i < plan.damages; ++i) {
     const DamageDone done = damage_store(disk_, world_.random());
     world_.trace("damage: {}", done.what);
@@ -96,8 +174,9 @@ void History::end_run(const RunPlan& plan) {
   }
 }
 
-void History::check_run(SharedRun& shared, const std::vector<std::unique_ptr<RankRun>>& ranks) {
-  check_opening(shared, ranks);
+void History::check_run(Job& job) {
+  SharedRun& shared = job.shared;
+  check_opening(job);
   for (RestoreEvent& event : shared.events) {
     event.disturbed = event.disturbed ||
                       std::any_of(event.ranks.begin(), event.ranks.end(),
@@ -106,19 +185,20 @@ void History::check_run(SharedRun& shared, const std::vector<std::unique_ptr<Ran
     if (event.result()) ++outcome_.restores;
   }
   check_newest(shared);
-  check_space(shared, ranks);
+  check_space(job);
   outcome_.checkpoints += static_cast<std::uint64_t>(
       std::count_if(shared.plan->acts.begin(), shared.plan->acts.end(),
                     [](Act act) { return act == Act::checkpoint || act == Act::pieces; }));
 }
 
-void History::check_opening(const SharedRun& shared,
-                            const std::vector<std::unique_ptr<RankRun>>& ranks) {
-  if (world_.any_killed() || shared.plan->early_faults) return;
+void History::check_opening(const Job& job) {
+  const SharedRun& shared = job.shared;
+  if (shared.any_killed() || shared.plan->early_faults) return;
   for (Rank rank = 0; rank < plan_.ranks; ++rank) {
-    const auto& opened = ranks[rank]->opened();
-    if (opened.has_value() != ranks[0]->opened().has_value())
+    const auto& opened = job.ranks[rank]->opened();
+    if (opened.has_value() != job.ranks[0]->opened().has_value())
       oracle_.violation("restart {}: open() succeeds on some ranks only", shared.number);
+    if (!opened && job.overlaps && opened.error().code() == Code::busy) continue;
     if (!opened && !oracle_.any_damage())
       oracle_.violation("restart {}: rank {}: open() fails: {}", shared.number, rank,
                         opened.error().message());
@@ -139,8 +219,8 @@ void History::check_newest(const SharedRun& shared) {
   }
 }
 
-void History::check_space(const SharedRun& shared,
-                          const std::vector<std::unique_ptr<RankRun>>& ranks) {
+void History::check_space(const Job& job) {
+  const SharedRun& shared = job.shared;
   // Enough new versions, so that none of what lay there before may stay.
   const auto closed_after_enough = [&](const auto& rank) {
     const auto& seen = rank->seen();
@@ -150,9 +230,9 @@ void History::check_space(const SharedRun& shared,
                                  static_cast<int>(plan_.keep);
   };
   const bool clean = shared.plan->faults.empty() && !shared.plan->room_bytes &&
-                     (shared.restored || !shared.census.traces()) && !world_.any_killed() &&
-                     !oracle_.any_damage() &&
-                     std::all_of(ranks.begin(), ranks.end(), closed_after_enough);
+                     (shared.restored || !shared.census.traces()) && !shared.any_killed() &&
+                     !oracle_.any_damage() && jobs_.size() == 1 &&
+                     std::all_of(job.ranks.begin(), job.ranks.end(), closed_after_enough);
   if (!clean) return;
   const StoreCensus census = take_census(disk_, plan_.ranks);
   if (census.temporaries > 0)

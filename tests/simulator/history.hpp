@@ -17,6 +17,9 @@ struct HistoryOutcome {
   std::uint64_t operations = 0;   ///< file operations and collectives
   std::uint64_t checkpoints = 0;  ///< collective calls
   std::uint64_t restores = 0;     ///< that gave a version
+  std::uint64_t overlaps = 0;     ///< runs that began while ranks of the one before lived on
+  std::uint64_t stopped = 0;      ///< times that such a rank saw the later run and let go
+  std::uint64_t losses = 0;       ///< of a node's directory
 };
 
 /// `verbose` prints every operation.

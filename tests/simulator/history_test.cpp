@@ -19,6 +19,20 @@ TEST(History, TheSeedRepeatsEverything) {
   }
 }
 
+TEST(History, StragglersOfAKilledJobAreStoppedByTheNext) {
+  TaskThreads threads;
+  std::uint64_t overlaps = 0;
+  std::uint64_t stopped = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const auto outcome = run_history(seed, threads, false);
+    EXPECT_TRUE(outcome.violations.empty()) << "seed " << seed << ": " << outcome.violations[0];
+    overlaps += outcome.overlaps;
+    stopped += outcome.stopped;
+  }
+  EXPECT_GT(overlaps, 20u);
+  EXPECT_GT(stopped, 0u);
+}
+
 class OracleTest : public ::testing::Test {
  protected:
   static std::vector<std::byte> bytes(int value) { return {std::byte(value), std::byte{1}}; }
@@ -52,7 +66,7 @@ TEST_F(OracleTest, AcceptsTheNewestVersion) {
   capture(0, 1, 10);
   capture(1, 2, 20);
   oracle.told(0, 2, "wait()");
-  oracle.start_run(1);
+  oracle.speak_of(1);
   restore(2, 20, 20);
   EXPECT_TRUE(oracle.violations().empty());
 }
@@ -60,7 +74,7 @@ TEST_F(OracleTest, AcceptsTheNewestVersion) {
 TEST_F(OracleTest, FindsAMixture) {
   capture(0, 1, 10);
   capture(1, 2, 20);
-  oracle.start_run(1);
+  oracle.speak_of(1);
   restore(2, 20, 10);
   ASSERT_EQ(oracle.violations().size(), 1u);
   EXPECT_EQ(oracle.violations()[0],
@@ -71,7 +85,7 @@ TEST_F(OracleTest, FindsAVersionThatIsOlderThanPromised) {
   capture(0, 1, 10);
   capture(1, 2, 20);
   oracle.told(1, 2, "wait()");
-  oracle.start_run(1);
+  oracle.speak_of(1);
   restore(1, 10, 10);
   EXPECT_EQ(oracle.violations().size(), 1u);
 }
@@ -81,14 +95,14 @@ TEST_F(OracleTest, DamageExcusesAnOlderVersion) {
   capture(1, 2, 20);
   oracle.told(1, 2, "wait()");
   oracle.damage({2}, false);
-  oracle.start_run(1);
+  oracle.speak_of(1);
   restore(1, 10, 10);
   EXPECT_TRUE(oracle.violations().empty());
 }
 
 TEST_F(OracleTest, FindsANumberThatIsUsedAgain) {
   capture(0, 1, 10);
-  oracle.start_run(1);
+  oracle.speak_of(1);
   capture(0, 1, 10);
   EXPECT_FALSE(oracle.violations().empty());
 }
@@ -97,7 +111,7 @@ TEST_F(OracleTest, FindsAVersionThatOneRankDidNotCapture) {
   Attempt& attempt = oracle.begin_capture(0, 0);
   attempt.ranks[0].state = {{"a", bytes(10)}};
   oracle.end_capture(attempt, 0, Version{1}, false);
-  oracle.start_run(1);
+  oracle.speak_of(1);
   restore(1, 10, 10);
   EXPECT_FALSE(oracle.violations().empty());
 }
@@ -114,7 +128,7 @@ TEST_F(OracleTest, FindsAFirstStartThatIsNone) {
   capture(0, 1, 10);
   oracle.told(0, 1, "wait()");
   oracle.damage({1}, false);
-  oracle.start_run(1);
+  oracle.speak_of(1);
   oracle.check_latest(0, {}, true);
   EXPECT_EQ(oracle.violations().size(), 1u);
 }
@@ -122,7 +136,7 @@ TEST_F(OracleTest, FindsAFirstStartThatIsNone) {
 TEST_F(OracleTest, RecognisesAVersionWhoseNumberNobodyLivedToLearn) {
   for (const Rank rank : {0u, 1u})
     oracle.begin_capture(0, rank).ranks[rank].state = {{"a", bytes(10)}};
-  oracle.start_run(1);
+  oracle.speak_of(1);
   restore(1, 10, 10);
   EXPECT_TRUE(oracle.violations().empty());
   restore(2, 11, 11);

@@ -44,18 +44,22 @@ std::optional<Version> RestoreEvent::result() const {
   return {};
 }
 
-void Oracle::start_run(std::size_t run) { run_ = run; }
+void Oracle::speak_of(std::size_t run) {
+  run_ = run;
+  newest_run_ = std::max(newest_run_, run);
+}
 
 Attempt& Oracle::begin_capture(std::size_t call, Rank rank) {
   auto found = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempt& attempt) {
     return attempt.run == run_ && attempt.call == call;
   });
   if (found == attempts_.end()) {
-    attempts_.emplace_back();
-    attempts_.back().run = run_;
-    attempts_.back().call = call;
-    attempts_.back().ranks.resize(ranks_);
-    found = attempts_.end() - 1;
+    const auto later = std::find_if(attempts_.begin(), attempts_.end(),
+                                    [&](const Attempt& other) { return other.run > run_; });
+    found = attempts_.emplace(later);
+    found->run = run_;
+    found->call = call;
+    found->ranks.resize(ranks_);
   }
   found->ranks[rank].outcome = Capture::Outcome::unknown;
   return *found;
@@ -75,7 +79,8 @@ void Oracle::end_capture(Attempt& attempt, Rank rank, const Result<Version>& res
       return;
     }
     // What remembers a number that left no other trace may itself have been damaged.
-    if (known->run == run_ || known->promised || !any_damage_)
+    const bool remembered = !known->forgotten && (known->promised || !any_damage_);
+    if (known->run == run_ || remembered)
       violation("restart {}: rank {}: version {} of restart {} is used again", run_, rank, *result,
                 known->run);
   }
@@ -101,7 +106,15 @@ void Oracle::listed(Rank rank, Version version) {
   if (Attempt* attempt = find_attempt(version)) promise(rank, *attempt, "versions()");
 }
 
+bool Oracle::is_promised(const Attempt& attempt) const {
+  return attempt.promised && (!attempt.late || *attempt.late < run_);
+}
+
 void Oracle::promise(Rank rank, Attempt& attempt, const char* where) {
+  if (run_ == newest_run_)
+    attempt.late.reset();
+  else if (!attempt.promised)
+    attempt.late = newest_run_;
   attempt.promised = true;
   for (Rank other = 0; other < ranks_; ++other) {
     const auto outcome = attempt.ranks[other].outcome;
@@ -120,19 +133,29 @@ void Oracle::damage(const std::set<Version>& versions, bool settled_mark) {
     if (attempt.version && versions.count(*attempt.version) > 0) attempt.damaged = true;
 }
 
+void Oracle::damage_begun() {
+  for (Attempt& attempt : attempts_)
+    if (attempt.run == run_) attempt.damaged = true;
+}
+
+void Oracle::forget_above(Version highest) {
+  for (Attempt& attempt : attempts_)
+    if (!attempt.version || *attempt.version > highest) attempt.forgotten = true;
+}
+
 std::uint64_t Oracle::newer_than(const Attempt& attempt) const {
   std::uint64_t newer = 0;
   for (auto above = attempts_.rbegin(); &*above != &attempt; ++above)
-    if (above->run != run_ && above->may_exist()) ++newer;
+    if (above->run < run_ && above->may_exist()) ++newer;
   return newer;
 }
 
 const Attempt* Oracle::required() const {
   bool damage_above = false;
   for (auto attempt = attempts_.rbegin(); attempt != attempts_.rend(); ++attempt) {
-    if (attempt->run == run_) continue;
+    if (attempt->run >= run_) continue;
     damage_above = damage_above || attempt->damaged;
-    if (!attempt->promised || attempt->damaged) continue;
+    if (!is_promised(*attempt) || attempt->damaged) continue;
     // With damage among the newer ones, it may have been retired before it was needed.
     return damage_above && newer_than(*attempt) >= keep_ ? nullptr : &*attempt;
   }
@@ -154,7 +177,7 @@ void Oracle::check_latest(Rank rank, std::optional<Version> latest, bool traces_
     const bool existed =
         std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& attempt) {
           return any_damage_ ? traces_left && attempt.told && !settled_mark_damaged_
-                             : attempt.promised;
+                             : is_promised(attempt);
         });
     if (existed)
       violation("restart {}: rank {}: latest() is empty, but versions existed", run_, rank);

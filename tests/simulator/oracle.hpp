@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,8 +34,11 @@ struct Attempt {
   std::optional<Version> version;
   std::vector<Capture> ranks;
   bool promised = false;  ///< some rank could see that the version exists
-  bool told = false;      ///< wait() or close() said so
-  bool damaged = false;   ///< a file that it counts on was damaged later
+  /// Only stragglers could, while this run was under way already: it need not have heard of it.
+  std::optional<std::size_t> late;
+  bool told = false;       ///< wait() or close() said so
+  bool damaged = false;    ///< a file that it counts on was damaged later
+  bool forgotten = false;  ///< every trace of its number was lost later
 
   /// Could it exist, as far as its captures go?
   bool may_exist() const;
@@ -72,7 +75,9 @@ class Oracle {
   }
   const std::vector<std::string>& violations() const { return violations_; }
 
-  void start_run(std::size_t run);
+  /// What follows is about this run, or seen by one of its ranks. Ranks of an earlier run may live
+  /// on beside those of the newest.
+  void speak_of(std::size_t run);
   std::size_t run() const { return run_; }
 
   /// This run's call `call`; rank's part in it begins.
@@ -87,6 +92,10 @@ class Oracle {
   /// All versions that count on a damaged file. `settled_mark`: it was the mark that a version has
   /// existed; without it a first version that is damaged too may look like an aborted first start.
   void damage(const std::set<Version>& versions, bool settled_mark);
+  /// All versions of this run that were begun so far.
+  void damage_begun();
+  /// No name in the store tells of numbers above this one any more.
+  void forget_above(Version highest);
   bool any_damage() const { return any_damage_; }
   /// The version that a restart must at least bring back, if there is one.
   const Attempt* required() const;
@@ -100,6 +109,7 @@ class Oracle {
   static constexpr std::size_t kMostViolations = 5;
 
   Attempt* find_attempt(Version version);
+  bool is_promised(const Attempt& attempt) const;
   void promise(Rank rank, Attempt& attempt, const char* where);
   /// How many versions that are newer may exist?
   std::uint64_t newer_than(const Attempt& attempt) const;
@@ -112,9 +122,10 @@ class Oracle {
   Rank ranks_;
   std::uint64_t keep_;
   std::size_t run_ = 0;
+  std::size_t newest_run_ = 0;
   bool any_damage_ = false;
   bool settled_mark_damaged_ = false;
-  std::deque<Attempt> attempts_;  ///< in order: newer ones last
+  std::list<Attempt> attempts_;  ///< in order: newer ones last
   std::vector<std::string> violations_;
 };
 

@@ -90,6 +90,46 @@ RunPlan make_run(SimRandom& random, const HistoryPlan& history, bool last) {
   return run;
 }
 
+/// Rank 0 is killed, and with it the holder of a lock; the last rank lives on.
+void add_stragglers(SimRandom& random, HistoryPlan& plan, std::size_t number) {
+  RunPlan& run = plan.runs[number];
+  run.leaves_stragglers = true;
+  const std::uint64_t points = kPointsToOpen + kPointsOfAct * run.acts.size();
+  const std::uint64_t at = 1 + random.below(points);
+  run.kills.clear();
+  for (Rank rank = 0; rank + 1 < plan.ranks; ++rank)
+    if (rank == 0 || random.one_in(3))
+      run.kills.push_back({rank, at + random.below(20), static_cast<Manner>(random.below(3))});
+  if (random.one_in(2)) plan.timeout_ns = 5'000'000'000;  // less than a lock is waited for
+  plan.runs[number + 1].room_bytes.reset();
+  run.room_bytes.reset();
+  // What is damaged and what a straggler did could not be told apart.
+  for (std::size_t later = number; later < plan.runs.size(); ++later) plan.runs[later].damages = 0;
+}
+
+void add_loss(SimRandom& random, const HistoryPlan& history, RunPlan& run) {
+  run.loss.emplace();
+  if (random.one_in(2))
+    run.loss->point =
+        random.below((kPointsToOpen + kPointsOfAct * run.acts.size()) * history.ranks);
+  run.loss->kills = random.one_in(2);
+}
+
+/// From numbers of its own, so that the rest of a history does not depend on it.
+void add_disasters(HistoryPlan& plan) {
+  SimRandom random(sub_seed(plan.seed, 4));
+  bool stragglers = false;
+  for (std::size_t number = 0; number + 1 < plan.runs.size(); ++number) {
+    RunPlan& run = plan.runs[number];
+    if (plan.ranks > 1 && run.end == End::kills && random.one_in(2)) {
+      add_stragglers(random, plan, number);
+      stragglers = true;
+    } else if (!stragglers && random.one_in(12)) {
+      add_loss(random, plan, run);
+    }
+  }
+}
+
 }  // namespace
 
 HistoryPlan make_plan(std::uint64_t seed) {
@@ -108,6 +148,7 @@ HistoryPlan make_plan(std::uint64_t seed) {
   const std::uint64_t runs = random.between(2, 5);
   for (std::uint64_t run = 0; run < runs; ++run)
     plan.runs.push_back(make_run(random, plan, run + 1 == runs));
+  add_disasters(plan);
   return plan;
 }
 

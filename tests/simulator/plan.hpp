@@ -38,6 +38,12 @@ struct Fault {
   os::Action action;
 };
 
+/// A node's directory is gone, for good.
+struct NodeLoss {
+  std::optional<std::uint64_t> point;  ///< of all ranks together; unset: after the run
+  bool kills = false;                  ///< and its ranks with it
+};
+
 struct RunPlan {
   std::uint64_t seed = 0;
   std::uint64_t block_bytes = 512;
@@ -54,6 +60,9 @@ struct RunPlan {
   bool exact_regions = false;  ///< restore with exactly the regions that the version has
   bool start_over = false;     ///< after a failed restore the program starts from nothing
   std::uint64_t damages = 0;   ///< files to damage after the run
+  std::optional<NodeLoss> loss;
+  /// The next run begins while ranks that were not killed still live.
+  bool leaves_stragglers = false;
 };
 
 struct HistoryPlan {

@@ -19,13 +19,17 @@ RestoreEvent& SharedRun::event(std::size_t index, std::optional<Version> asked) 
   return events[index];
 }
 
+bool SharedRun::any_killed() const {
+  return std::any_of(processes.begin(), processes.end(),
+                     [](const Process* process) { return process->killed; });
+}
+
 RankRun::RankRun(SharedRun& shared, Rank rank)
     : shared_(&shared),
       world_(shared.world),
-      oracle_(shared.oracle),
       plan_(shared.plan),
       rank_(rank),
-      process_(&shared.world->process(rank)),
+      process_(shared.processes[rank]),
       clock_(*shared.world, *process_),
       random_(sub_seed(plan_->seed, 10 + rank)),
       choices_(sub_seed(plan_->seed, 20 + rank)),
@@ -52,13 +56,20 @@ os::Action RankRun::decide(const os::Operation& operation) {
 }
 
 bool RankRun::undisturbed() const {
-  return plan_->faults.empty() && !plan_->room_bytes && !world_->any_killed();
+  return plan_->faults.empty() && !plan_->room_bytes && !shared_->any_killed() &&
+         !(plan_->loss && plan_->loss->point);
+}
+
+/// About this rank's run: others may have spoken in between.
+Oracle& RankRun::oracle() const {
+  shared_->oracle->speak_of(shared_->number);
+  return *shared_->oracle;
 }
 
 template <class T>
 void RankRun::expect_success(const char* call, const Result<T>& result) {
   if (!result && undisturbed())
-    oracle_->violation("restart {}: rank {}: {} fails though nothing is wrong: {}", shared_->number,
+    oracle().violation("restart {}: rank {}: {} fails though nothing is wrong: {}", shared_->number,
                        rank_, call, result.error().message());
 }
 
@@ -96,6 +107,7 @@ Result<Session> RankRun::open() {
   options.log = "debug";
   options.on_log = [this](LogLevel, std::string_view text) {
     world_->trace("rank {}: log: {}", rank_, text);
+    if (text.find("was opened again") != std::string_view::npos) ++shared_->stopped;
   };
   return session::open_session(
       seams,
@@ -127,11 +139,11 @@ void RankRun::look_around(Session& session) {
   const auto versions = session.versions();
   const Stats stats = session.stats();
   if (process_->killed) return;
-  oracle_->check_ledgers(rank_, stats, versions);
+  oracle().check_ledgers(rank_, stats, versions);
   // What damage did is not known before a restore has looked at it.
-  if (oracle_->any_damage()) return;
+  if (oracle().any_damage()) return;
   for (const VersionInfo& info : versions) {
-    oracle_->listed(rank_, info.version);
+    oracle().listed(rank_, info.version);
     seen_.insert(info.version);
   }
 }
@@ -147,11 +159,12 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
   RestoreEvent::Part& part = event.ranks[rank_];
   application_.scramble();
   part.before = application_.state();
-  part.fell_back = oracle_->any_damage() || (faults_on_ && !plan_->faults.empty());
+  part.fell_back = oracle().any_damage() || (faults_on_ && !plan_->faults.empty());
+  event.disturbed = event.disturbed || shared_->node_may_be_lost();
   auto restored = session.restore(RestoreOptions{.version = asked, .allow_missing = allow_missing});
   application_.restored();
   event.disturbed =
-      event.disturbed || world_->any_killed() || (faults_on_ && !plan_->faults.empty());
+      event.disturbed || shared_->any_killed() || (faults_on_ && !plan_->faults.empty());
   if (process_->killed) return restored;
   part.returned = true;
   part.after = application_.state();
@@ -172,7 +185,7 @@ bool RankRun::recover(Session& session) {
   const auto latest = session.latest();
   world_->trace("rank {}: latest() is {}", rank_, latest.value_or(0));
   if (!plan_->early_faults && !process_->killed)
-    oracle_->check_latest(rank_, latest, shared_->census.traces());
+    oracle().check_latest(rank_, latest, shared_->census.traces());
   look_around(session);
   if (!latest) return start(session);
   if (!application_.protect(session, application_.all_names())) return false;
@@ -187,7 +200,7 @@ bool RankRun::recover(Session& session) {
 bool RankRun::restore_newest(Session& session) {
   const auto versions = session.versions();
   const bool exact =
-      plan_->exact_regions && !oracle_->any_damage() && !plan_->early_faults && !versions.empty();
+      plan_->exact_regions && !oracle().any_damage() && !plan_->early_faults && !versions.empty();
   if (exact) {
     std::set<std::string> names;
     for (const RegionInfo& region : versions.front().regions) names.insert(region.name);
@@ -205,7 +218,7 @@ bool RankRun::restore_newest(Session& session) {
 }
 
 bool RankRun::keep_regions_of(Session& session, Version version) {
-  const Attempt* attempt = oracle_->find(version);
+  const Attempt* attempt = oracle().find(version);
   if (!attempt) return true;
   std::set<std::string> names;
   for (const auto& [name, bytes] : attempt->ranks[rank_].state) names.insert(name);
@@ -220,7 +233,7 @@ bool RankRun::go_back(Session& session, std::size_t choice) {
   if (!application_.protect(session, application_.all_names())) return false;
   const auto restored = restore(session, version, true);
   if (over(restored)) return false;
-  if (!oracle_->any_damage()) expect_success("restore()", restored);
+  if (!oracle().any_damage()) expect_success("restore()", restored);
   if (!restored) in_flight_.reset();  // it may be the version that could not be read
   return restored ? keep_regions_of(session, version) : start(session);
 }
@@ -266,13 +279,13 @@ Result<Version> RankRun::capture_pieces(Session& session, Attempt& attempt) {
 }
 
 bool RankRun::capture(Session& session, std::size_t call, bool in_pieces) {
-  Attempt& attempt = oracle_->begin_capture(call, rank_);
+  Attempt& attempt = oracle().begin_capture(call, rank_);
   attempt.ranks[rank_].state = application_.state();
   const auto version = in_pieces ? capture_pieces(session, attempt) : session.checkpoint();
   if (process_->killed) return false;
   world_->trace("rank {}: checkpoint {} is {}", rank_, call,
                 version ? std::to_string(*version) : version.error().message());
-  oracle_->end_capture(attempt, rank_, version, shared_->history->late == "skip");
+  oracle().end_capture(attempt, rank_, version, shared_->history->late == "skip");
   expect_success("checkpoint()", version);
   if (version && attempt.ranks[rank_].outcome == Capture::Outcome::captured) in_flight_ = *version;
   if (!version) in_flight_.reset();
@@ -287,9 +300,9 @@ bool RankRun::wait(Session& session) {
                 existing ? std::to_string(*existing) : existing.error().message());
   expect_success("wait()", existing);
   if (existing) {
-    oracle_->told(rank_, *existing, "wait()");
+    oracle().told(rank_, *existing, "wait()");
     if (in_flight_ && *existing != *in_flight_)
-      oracle_->violation(
+      oracle().violation(
           "restart {}: rank {}: wait() gives {} without an error, but {} was captured",
           shared_->number, rank_, *existing, *in_flight_);
   } else {
@@ -300,14 +313,15 @@ bool RankRun::wait(Session& session) {
 }
 
 bool RankRun::probe(Session& session) {
+  const bool calm = !shared_->node_may_be_lost();
   faults_on_ = false;
   faults_.clear();
   shared_->disk->set_capacity(1ull << 40);
   if (!wait(session)) return false;
   if (!capture(session, next_call_, false)) return false;
   if (!wait(session)) return false;
-  if (!world_->any_killed() && !in_flight_)
-    oracle_->violation("restart {}: rank {}: the session stays unusable after faults have gone",
+  if (calm && !shared_->any_killed() && !in_flight_)
+    oracle().violation("restart {}: rank {}: the session stays unusable after faults have gone",
                        shared_->number, rank_);
   return true;
 }
@@ -322,7 +336,7 @@ void RankRun::finish(Session& session) {
   expect_success("close()", closed);
   closed_ = closed.has_value();
   if (!closed_ || !in_flight_) return;
-  oracle_->told(rank_, *in_flight_, "close()");
+  oracle().told(rank_, *in_flight_, "close()");
   seen_.insert(*in_flight_);
 }
 

@@ -34,11 +34,18 @@ struct SharedRun {
   SimHub* hub = nullptr;
   std::size_t number = 0;
   StoreCensus census;               ///< of the store before the run
+  std::vector<Process*> processes;  ///< by rank
+  std::size_t ended = 0;            ///< ranks that are through
   std::deque<RestoreEvent> events;  ///< calls of restore(), in order
   bool disk_is_small = false;
-  bool restored = false;  ///< some rank has restored a version
+  bool node_was_lost = false;
+  std::size_t stopped = 0;  ///< times that a rank saw a later run and let go
+  bool restored = false;    ///< some rank has restored a version
 
   RestoreEvent& event(std::size_t index, std::optional<Version> asked);
+  bool any_killed() const;
+  /// A node's directory will still vanish in the middle of this run.
+  bool node_may_be_lost() const { return plan->loss && plan->loss->point && !node_was_lost; }
 };
 
 class RankRun {
@@ -46,6 +53,7 @@ class RankRun {
   RankRun(SharedRun& shared, Rank rank);
   /// The body of the rank's task.
   void play();
+  const Process& process() const { return *process_; }
 
   const Result<void>& opened() const { return opened_; }
   bool closed() const { return closed_; }  ///< without an error
@@ -81,10 +89,10 @@ class RankRun {
   }
   template <class T>
   void expect_success(const char* call, const Result<T>& result);
+  Oracle& oracle() const;
 
   SharedRun* shared_;
   World* world_;
-  Oracle* oracle_;
   const RunPlan* plan_;
   Rank rank_;
   Process* process_;

@@ -15,15 +15,18 @@ World::World(std::uint64_t seed, std::uint64_t switch_in, TaskThreads& threads, 
 void World::start_run(Rank ranks, std::vector<Kill> kills) {
   for (auto& process : processes_) former_.push_back(std::move(process));
   processes_.clear();
+  ++job_;
   for (Rank rank = 0; rank < ranks; ++rank) {
     processes_.push_back(std::make_unique<Process>());
     processes_.back()->rank = rank;
+    processes_.back()->job = job_;
   }
   kills_ = std::move(kills);
   points_ = 0;
 }
 
 const Kill* World::due_kill(const Process& process) const {
+  if (process.job != job_) return nullptr;
   for (const Kill& kill : kills_)
     if (kill.rank ? *kill.rank == process.rank && process.points >= kill.point
                   : points_ >= kill.point)
@@ -34,6 +37,8 @@ const Kill* World::due_kill(const Process& process) const {
 Fate World::point(Process& process) {
   scheduler_.advance(1'000 + random_.below(20'000));
   scheduler_.yield();
+  if (process.stalled_until_ns > scheduler_.now_ns())
+    scheduler_.wait_until([&] { return process.killed; }, process.stalled_until_ns);
   if (process.killed) return Fate::fails;
   ++process.points;
   ++points_;
@@ -58,7 +63,7 @@ void World::strike() {
 
 void World::kill(Process& process) {
   if (std::exchange(process.killed, true)) return;
-  trace("rank {} is killed", process.rank);
+  trace("rank {} of job {} is killed", process.rank, process.job);
   note(process.rank + 1000);
   for (auto* lock : std::exchange(process.locks, {})) lock->reset();
 }
@@ -67,9 +72,8 @@ void World::kill_all() {
   for (const auto& process : processes_) kill(*process);
 }
 
-bool World::any_killed() const {
-  return std::any_of(processes_.begin(), processes_.end(),
-                     [](const auto& process) { return process->killed; });
+void World::kill_stragglers() {
+  for (const auto& process : former_) kill(*process);
 }
 
 void World::write_trace(const std::string& line) {

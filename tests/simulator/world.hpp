@@ -22,8 +22,10 @@ namespace belay::simulator {
 /// operations and collectives fail at once and nothing of it reaches the world.
 struct Process {
   Rank rank = 0;
+  std::size_t job = 0;       ///< the one that World::start_run() began; earlier ones are stragglers
   std::uint64_t points = 0;  ///< operations so far
   bool killed = false;
+  std::uint64_t stalled_until_ns = 0;          ///< its operations wait, as behind a slow disk
   std::set<std::unique_ptr<os::Lock>*> locks;  ///< held; a kill releases them as the kernel would
 };
 
@@ -52,7 +54,8 @@ class World {
   Scheduler& scheduler() { return scheduler_; }
   SimRandom& random() { return random_; }
 
-  /// A new run of `ranks` processes, which these kills await.
+  /// A new run of `ranks` processes, which these kills await. Those of earlier runs that are not
+  /// killed live on.
   void start_run(Rank ranks, std::vector<Kill> kills);
   Process& process(Rank rank) { return *processes_[rank]; }
   Rank ranks() const { return static_cast<Rank>(processes_.size()); }
@@ -63,8 +66,8 @@ class World {
   /// Completes the kill that point() announced by `last` or `torn_last`.
   void strike();
   void kill(Process& process);
-  void kill_all();
-  bool any_killed() const;
+  void kill_all();         ///< of this run
+  void kill_stragglers();  ///< of earlier runs
   std::uint64_t points() const { return points_; }
 
   /// One line for people who look into a history, and a mark in its digest.
@@ -85,6 +88,7 @@ class World {
   bool verbose_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<Process>> former_;  ///< sessions of earlier runs may still name them
+  std::size_t job_ = 0;
   std::vector<Kill> kills_;
   std::optional<Kill> striking_;
   std::uint64_t points_ = 0;
