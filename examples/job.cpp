@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdarg>
@@ -33,9 +34,10 @@ void parse(CLI::App& app, Settings& settings, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = rank() == 0 ? app.exit(error) : 0;
+    if (error.get_exit_code() != 0) refuse(std::string(error.what()) + "; see --help");
+    if (rank() == 0) app.exit(error);
     MPI_Finalize();
-    std::exit(code == 0 && error.get_exit_code() == 0 ? 0 : 2);
+    std::exit(0);
   }
 }
 
@@ -52,13 +54,13 @@ int ranks() {
 }
 
 void stop(const std::string& message) {
-  std::fprintf(stderr, "%s\n", message.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, message.c_str());
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
 }
 
 void refuse(const std::string& message) {
-  if (rank() == 0) std::fprintf(stderr, "%s\n", message.c_str());
+  if (rank() == 0) std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, message.c_str());
   MPI_Finalize();
   std::exit(2);
 }
