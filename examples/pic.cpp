@@ -203,24 +203,6 @@ double wrapped(double place, double size) {
   return place >= size ? place - size : place;
 }
 
-/// Takes out the electrons below or above the strip. The last one fills the gap.
-std::vector<double> take_leaving(const Strip& strip, Plasma& plasma, bool below) {
-  std::vector<double> leaving;
-  for (std::size_t i = 0; i < plasma.y.size();) {
-    if (below ? plasma.y[i] >= strip.low() : plasma.y[i] < strip.high()) {
-      ++i;
-      continue;
-    }
-    plasma.y[i] = wrapped(plasma.y[i], static_cast<double>(strip.size));
-    for (std::vector<double>* array : plasma.electrons()) {
-      leaving.push_back((*array)[i]);
-      (*array)[i] = array->back();
-      array->pop_back();
-    }
-  }
-  return leaving;
-}
-
 std::vector<double> pass_electrons(const std::vector<double>& leaving, int to, int from) {
   const int leave = static_cast<int>(leaving.size());
   int arrive = 0;
@@ -232,14 +214,43 @@ std::vector<double> pass_electrons(const std::vector<double>& leaving, int to, i
   return arriving;
 }
 
+/// Those who come take the places of those who left, so that the others stay where they are: what
+/// does not change need not be saved.
+void fill_gaps(Plasma& plasma, const std::vector<std::size_t>& gaps,
+               const std::vector<double>& arriving) {
+  const std::size_t arrivals = arriving.size() / 5;
+  for (std::size_t array = 0; array < 5; ++array) {
+    std::vector<double>& values = *plasma.electrons()[array];
+    for (std::size_t i = 0; i < arrivals; ++i) {
+      if (i < gaps.size())
+        values[gaps[i]] = arriving[5 * i + array];
+      else
+        values.push_back(arriving[5 * i + array]);
+    }
+    for (std::size_t i = gaps.size(); i > arrivals; --i) {
+      values[gaps[i - 1]] = values.back();
+      values.pop_back();
+    }
+  }
+}
+
 void move_between_ranks(const Strip& strip, Plasma& plasma) {
-  for (double& x : plasma.x) x = wrapped(x, static_cast<double>(strip.size));
-  const std::vector<double> down = take_leaving(strip, plasma, true);
-  const std::vector<double> up = take_leaving(strip, plasma, false);
-  for (const auto& arriving : {pass_electrons(down, strip.before, strip.after),
-                               pass_electrons(up, strip.after, strip.before)})
-    for (std::size_t i = 0; i < arriving.size(); ++i)
-      plasma.electrons()[i % 5]->push_back(arriving[i]);
+  const auto size = static_cast<double>(strip.size);
+  std::vector<std::size_t> gaps;
+  std::vector<double> down, up;
+  for (std::size_t i = 0; i < plasma.x.size(); ++i) {
+    plasma.x[i] = wrapped(plasma.x[i], size);
+    const double y = plasma.y[i];
+    if (y >= strip.low() && y < strip.high()) continue;
+    plasma.y[i] = wrapped(y, size);
+    gaps.push_back(i);
+    for (const std::vector<double>* values : plasma.electrons())
+      (y < strip.low() ? down : up).push_back((*values)[i]);
+  }
+  std::vector<double> arriving = pass_electrons(down, strip.before, strip.after);
+  const std::vector<double> more = pass_electrons(up, strip.after, strip.before);
+  arriving.insert(arriving.end(), more.begin(), more.end());
+  fill_gaps(plasma, gaps, arriving);
   for (const double y : plasma.y)
     if (!(y >= strip.low() && y < strip.high()))
       job::stop("an electron flew over a whole rank in one step; use more cells or fewer ranks");
