@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PIC: electrons oscillate in a square of plasma that repeats itself in both directions. In each
-// step they leave their charge on a mesh, the potential is found from it by conjugate gradients,
-// and its field pushes them on. The ranks share the square by rows; electrons move between them, so
+// step they leave their charge on a mesh, the potential is found from it by Hartley transforms, and
+// its field pushes them on. The ranks share the square by rows; electrons move between them, so
 // that each has more or fewer at every step. For a given number of ranks the result is the same bit
 // for bit, however often the program was killed and started again.
 //
@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr double kStep = 0.1;     ///< time, of a plasma period divided by 2 pi
+constexpr double kStep = 0.1;     ///< a plasma period is 2 pi
 constexpr double kThermal = 0.5;  ///< speed along each axis
 constexpr double kWave = 0.1;     ///< by which share the density waves at the start
 
