@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example that the environment variable EXAMPLE names, under real mpirun: it checks its own
 result, and the digest that it prints depends on every bit of its state."""
+import contextlib
 import os
 import pathlib
 import random
@@ -39,7 +40,10 @@ class Examples(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
 
     def environment(self, store):
-        return os.environ | {"BELAY_STORE": str(self.place / store), "BELAY_INTERVAL": "3 calls"}
+        # A killed Open MPI leaves its files behind: they go with this test's.
+        return os.environ | {"BELAY_STORE": str(self.place / store), "BELAY_INTERVAL": "3 calls",
+                             "TMPDIR": str(self.place),
+                             "OMPI_MCA_btl_vader_backing_directory": str(self.place)}
 
     def command(self, ranks, *more):
         launch = [os.environ["MPIEXEC"], "-n", str(ranks)] if ranks > 1 else []
@@ -81,16 +85,18 @@ class Examples(unittest.TestCase):
                 self.assertLess(time.monotonic(), deadline, "no new version")
                 time.sleep(0.005)
             for process in self.descendants(launcher.pid):
-                os.kill(process, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
             self.assertNotEqual(launcher.wait(SECONDS), 0)
 
     @staticmethod
     def descendants(process):
         """Children before their parents, `process` last."""
         found = []
-        for thread in pathlib.Path(f"/proc/{process}/task").iterdir():
-            for child in (thread / "children").read_text(encoding="ascii").split():
-                found += Examples.descendants(int(child))
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            for thread in pathlib.Path(f"/proc/{process}/task").iterdir():
+                for child in (thread / "children").read_text(encoding="ascii").split():
+                    found += Examples.descendants(int(child))
         return found + [process]
 
     def assert_checked(self, said):
