@@ -13,6 +13,7 @@ build_packages=(
   libtomlplusplus-dev
   libxxhash-dev
   libcli11-dev
+  libpng-dev
   libgmock-dev
   libgtest-dev
   libbenchmark-dev
