@@ -59,6 +59,7 @@ endif()
 install(DIRECTORY include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${belay_no_mpi_headers}
         PATTERN *.h PATTERN *.hpp)
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES docs/format.md docs/protocol.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/guide DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES examples/quickstart.c examples/quickstart.cpp
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
@@ -90,8 +91,8 @@ function(belay_pkgconfig name description requires libs private)
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 belay_pkgconfig(belay "Checkpoints that write little and survive a kill at any instant" ""
-                "-lbelay" "-lfmt -ltomlplusplus -lcrypto -lxxhash -lstdc++ -pthread")
+                "-lbelay" "-lfmt -ltomlplusplus -lcrypto -lxxhash -lstdc++ -lm -pthread")
 if(MPI_CXX_FOUND)
   belay_pkgconfig(belay-mpi "Belay for MPI programs; compile and link with mpicc or mpicxx"
-                  "belay = ${PROJECT_VERSION}" "-lbelay_mpi" "-lfmt -lstdc++")
+                  "belay = ${PROJECT_VERSION}" "-lbelay_mpi" "")
 endif()

@@ -25,6 +25,8 @@ build_packages=(
 test_packages=(
   clang
   libclang-rt-14-dev
+  patch
+  pkg-config
   python3
   python3-xxhash
   strace

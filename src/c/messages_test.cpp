@@ -36,20 +36,6 @@ TEST_F(CMessages, StayWithTheirSessionAndTheirThread) {
   EXPECT_EQ(belay_message(session()), mine) << "another session's failure is not this one's";
 }
 
-TEST_F(CMessages, OfASecondOpenerSayWhoHoldsTheStore) {
-  // The lock is of the process, so that another session of it is told at once.
-  EXPECT_THROW(
-      {
-        try {
-          belay_free(open());
-        } catch (const std::runtime_error& error) {
-          EXPECT_NE(std::string(error.what()).find("store"), std::string::npos) << error.what();
-          throw;
-        }
-      },
-      std::runtime_error);
-}
-
 TEST_F(CMessages, AreGivenForWhateverIsThrown) {
   EXPECT_EQ(run(nullptr, []() -> Result<void> { throw std::bad_alloc(); }), BELAY_NO_SPACE);
   EXPECT_EQ(run(nullptr, []() -> Result<void> { throw std::runtime_error("odd"); }), BELAY_IO);
