@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "c/handle.hpp"
 
-#include <optional>
+#include <algorithm>
+#include <cstring>
 #include <span>
 
 using belay::Result;
@@ -51,25 +52,27 @@ Result<std::vector<std::span<Byte>>> spans_of(belay_session& session, const char
   return spans;
 }
 
-Result<belay::RestoreOptions> restore_options(const belay_restore_options* given) {
+Result<belay::RestoreOptions> restore_options(const belay_restore_options* from) {
   belay::RestoreOptions options;
-  if (given == nullptr) return options;
+  if (from == nullptr) return options;
   const auto refused = [](const char* why) {
     return belay::fail(belay::Code::invalid_argument, "belay_restore: {}", why);
   };
-  if (given->size < sizeof(belay_restore_options))
+  if (from->size <= sizeof(size_t))
     return refused("the options' size is not set; set it to sizeof(belay_restore_options)");
-  if (given->regions == nullptr && given->region_count > 0)
+  belay_restore_options given{};  // a program may know fewer members: the rest is 0
+  std::memcpy(&given, from, std::min(from->size, sizeof given));
+  if (given.regions == nullptr && given.region_count > 0)
     return refused("regions is a null pointer, but region_count is not 0");
-  if (given->regions != nullptr && given->region_count == 0)
+  if (given.regions != nullptr && given.region_count == 0)
     return refused("regions is given, but region_count is 0; for all regions leave both out");
-  if (given->version != 0) options.version = given->version;
-  for (size_t i = 0; i < given->region_count; ++i) {
-    if (given->regions[i] == nullptr) return refused("the name of a region is a null pointer");
-    options.regions.emplace_back(given->regions[i]);
+  if (given.version != 0) options.version = given.version;
+  for (size_t i = 0; i < given.region_count; ++i) {
+    if (given.regions[i] == nullptr) return refused("the name of a region is a null pointer");
+    options.regions.emplace_back(given.regions[i]);
   }
-  options.allow_missing = given->allow_missing != 0;
-  options.allow_resized = given->allow_resized != 0;
+  options.allow_missing = given.allow_missing != 0;
+  options.allow_resized = given.allow_resized != 0;
   return options;
 }
 

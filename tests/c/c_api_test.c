@@ -181,6 +181,8 @@ static void regions_that_do_not_fit_are_refused_unless_allowed(void) {
   allow.allow_resized = 1;
   MUST(belay_restore(session, &allow, NULL));
   CHECK(numbers[0] == 1 && numbers[1] == 2 && numbers[2] == 0 && extra == 5);
+  allow.size = offsetof(belay_restore_options, allow_resized); /* as if it had been unknown */
+  REFUSED(belay_restore(session, &allow, NULL), BELAY_INVALID_ARGUMENT, "16 bytes");
   MUST(belay_unprotect(session, "extra"));
   REFUSED(belay_unprotect(session, "extra"), BELAY_NOT_FOUND, "extra");
   REFUSED(belay_close(session), BELAY_NOT_FOUND, "extra"); /* ignored failures come back */
