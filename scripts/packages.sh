@@ -28,6 +28,8 @@ test_packages=(
   clang
   e2fsprogs
   libclang-rt-14-dev
+  patch
+  pkg-config
   python3
   python3-xxhash
   strace

@@ -215,7 +215,7 @@ Result<void> SessionCore::capture_region(const std::string& name,
   const std::vector<bool>* dirty = nullptr;
   // What a serializer saves has no lasting address that a tracker could watch.
   if (access.type().kind != ElementKind::serialized) {
-    BELAY_ASSIGN(const auto memory, access.view());
+    BELAY_ASSIGN(const auto memory, within("region '" + name + "'", access.view()));
     dirty = dirty_sets_.collect(name, memory, settings_.block_bytes);
   }
   BELAY_TRY(capture_->add(name, access, dirty));

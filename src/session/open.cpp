@@ -2,6 +2,7 @@
 #include "base/try.hpp"
 #include "os/host.hpp"
 #include "session/core.hpp"
+#include "session/linkage.hpp"
 #include "session/seams.hpp"
 #include "vote/agreement.hpp"
 
@@ -146,19 +147,21 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   return Session(std::make_unique<detail::SessionCore>(std::move(parts)));
 }
 
+Result<Session> open_over(const MakeGroup& make_group, Options options) {
+  return within_memory(
+      [&] { return open_session(system_seams(), make_group, std::move(options)); });
+}
+
 }  // namespace belay::session
 
 namespace belay {
 
 Result<Session> open(Options options) {
-  return within_memory([&] {
-    return session::open_session(
-        session::system_seams(),
-        [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-          return ranks::make_solo_group();
-        },
-        std::move(options));
-  });
+  return session::open_over(
+      [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
+        return ranks::make_solo_group();
+      },
+      std::move(options));
 }
 
 }  // namespace belay

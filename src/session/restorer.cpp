@@ -34,7 +34,8 @@ Result<std::uint64_t> fit(RegionAccess& access, const RegionRecord& record,
                 "restore: region '{}' holds {} in {}, but is protected as {}; protect it with the "
                 "type that it was saved with",
                 record.name, describe(record.type), what, describe(type));
-  BELAY_ASSIGN(const auto room, access.room(record.bytes));
+  BELAY_ASSIGN(const auto room,
+               within(fmt::format("restore: region '{}'", record.name), access.room(record.bytes)));
   if (room.size() == record.bytes) return record.bytes;
   if (options.allow_resized) return std::min<std::uint64_t>(room.size(), record.bytes);
   return fail(
