@@ -127,7 +127,8 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
                                                 .node = node_of(settings, seams, group->rank()),
                                                 .application = settings.application,
                                                 .host = seams.host,
-                                                .pid = seams.pid})));
+                                                .pid = seams.pid,
+                                                .seed = settings.seed})));
   BELAY_ASSIGN(parts.hasher,
                within("open", vote::agree_on(
                                   *group, make_hasher(settings.hash, parts.claim.identity.seed))));

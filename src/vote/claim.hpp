@@ -25,6 +25,7 @@ struct ClaimRequest {
   std::string application;
   std::string host;
   std::uint64_t pid = 0;
+  std::optional<std::uint64_t> seed = {};  ///< of fingerprints, if the store is new; unset: random
 };
 
 /// Everything outside that a claim needs.
