@@ -6,6 +6,7 @@
 
 namespace belay::tool {
 
+void add_rehearse(CLI::App& tool, Shell& shell);
 void add_version(CLI::App& tool, Shell& shell);
 
 /// Declares them all.

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/belay/process_tree.hpp"
+
+#include "base/try.hpp"
+#include "os/clock.hpp"
+#include "os/descriptor.hpp"
+#include "os/errno.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+namespace belay::tool {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::uint64_t kKillPatienceNs = 10'000'000'000;
+constexpr std::uint64_t kKillPollNs = 2'000'000;
+
+sigset_t waiting_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
+/// A process as /proc shows it. The start time tells it from a later one with the same number.
+struct Process {
+  pid_t parent = 0;
+  char state = '?';
+  std::uint64_t start = 0;
+};
+
+std::optional<Process> look_at(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  // The name in parentheses may hold anything, parentheses too; 17 fields lie between the parent
+  // and the start time.
+  std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  Process process;
+  fields >> process.state >> process.parent;
+  std::string skipped;
+  for (int i = 0; i < 17; ++i) fields >> skipped;
+  if (!(fields >> process.start)) return std::nullopt;
+  return process;
+}
+
+std::map<pid_t, Process> all_processes() {
+  std::map<pid_t, Process> found;
+  std::error_code ended;
+  for (fs::directory_iterator entry("/proc", ended), last; entry != last; entry.increment(ended)) {
+    const std::string name = entry->path().filename().string();
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc() || end != name.data() + name.size()) continue;
+    if (const auto process = look_at(pid)) found.emplace(pid, *process);
+  }
+  return found;
+}
+
+/// All processes below this one, but for those in `without` and below them.
+std::map<pid_t, Process> descendants(const std::set<pid_t>& without) {
+  const auto all = all_processes();
+  std::multimap<pid_t, pid_t> children;
+  for (const auto& [pid, process] : all) children.emplace(process.parent, pid);
+  std::map<pid_t, Process> found;
+  std::vector<pid_t> parents = {::getpid()};
+  while (!parents.empty()) {
+    const auto [first, last] = children.equal_range(parents.back());
+    parents.pop_back();
+    for (auto child = first; child != last; ++child)
+      if (!without.contains(child->second) &&
+          found.emplace(child->second, all.at(child->second)).second)
+        parents.push_back(child->second);
+  }
+  return found;
+}
+
+/// Only the process that was seen: its number may belong to another one by now.
+void kill_seen(pid_t pid, const Process& seen) {
+  const os::Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!handle.valid() && errno != ENOSYS) return;
+  const auto now = look_at(pid);
+  if (!now || now->start != seen.start) return;
+  if (handle.valid())
+    ::syscall(SYS_pidfd_send_signal, handle.number(), SIGKILL, nullptr, 0);
+  else
+    ::kill(pid, SIGKILL);
+}
+
+std::vector<std::string> environment_with(
+    const std::vector<std::pair<std::string, std::string>>& added) {
+  std::map<std::string, std::string> variables;
+  for (char** variable = ::environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    variables.emplace(text.substr(0, text.find('=')), text);
+  }
+  for (const auto& [name, value] : added)
+    variables.insert_or_assign(name, fmt::format("{}={}", name, value));
+  std::vector<std::string> texts;
+  for (auto& variable : variables) texts.push_back(std::move(variable.second));
+  return texts;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// 0 or errno.
+int spawn(pid_t& pid, const ProgramStart& start) {
+  auto command = start.command;
+  auto environment = environment_with(start.environment);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  if (const int error = posix_spawn_file_actions_init(&files)) return error;
+  if (const int error = posix_spawnattr_init(&attributes)) {
+    posix_spawn_file_actions_destroy(&files);
+    return error;
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  const auto usual = waiting_signals();
+  int error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  if (!error)
+    error = posix_spawn_file_actions_addopen(&files, 1, start.output.c_str(),
+                                             O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (!error) error = posix_spawn_file_actions_adddup2(&files, 1, 2);
+  if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
+  if (!error) error = posix_spawnattr_setsigdefault(&attributes, &usual);
+  if (!error)
+    error = posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  if (!error)
+    error = posix_spawnp(&pid, command.front().c_str(), &files, &attributes,
+                         pointers_to(command).data(), pointers_to(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  return error;
+}
+
+}  // namespace
+
+Interrupts::Interrupts() {
+  const auto set = waiting_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+Interrupts::~Interrupts() {
+  const auto set = waiting_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+bool Interrupts::pending() const {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+         sigismember(&pending, SIGHUP) == 1;
+}
+
+Result<Program> Program::start(const ProgramStart& start) {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+    return Unexpected(os::error_of(errno, "adopt the orphans of", start.command.front()));
+  std::set<pid_t> strangers;
+  for (const auto& process : descendants({})) strangers.insert(process.first);
+  pid_t pid = -1;
+  if (const int error = spawn(pid, start))
+    return fail(os::code_of(error) == Code::not_found ? Code::not_found : Code::io,
+                "run {}: {} (is the path right, and may you execute it?)", start.command.front(),
+                ::strerror(error));
+  return Program(pid, std::move(strangers));
+}
+
+Program::Program(Program&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      status_(other.status_),
+      strangers_(std::move(other.strangers_)) {}
+
+Program::~Program() {
+  // What does not go even so is beyond anyone's reach; kill() has told those who asked.
+  if (pid_ != -1) static_cast<void>(kill());
+}
+
+std::optional<int> Program::ended() {
+  int status = 0;
+  if (!status_ && os::retry([&] { return ::waitpid(pid_, &status, WNOHANG); }) == pid_)
+    status_ = status;
+  return status_;
+}
+
+std::vector<pid_t> Program::members() const {
+  std::vector<pid_t> members;
+  for (const auto& [pid, process] : descendants(strangers_))
+    if (process.state != 'Z') members.push_back(pid);
+  return members;
+}
+
+Result<void> Program::kill() {
+  os::Clock& clock = os::system_clock();
+  const std::uint64_t start = clock.now_ns();
+  for (;;) {
+    ended();
+    const auto left = descendants(strangers_);
+    if (left.empty()) return {};
+    for (const auto& [pid, process] : left) {
+      if (process.state != 'Z') kill_seen(pid, process);
+      if (process.parent == ::getpid() && pid != pid_) ::waitpid(pid, nullptr, WNOHANG);
+    }
+    if (clock.now_ns() - start > kKillPatienceNs)
+      return fail(Code::io,
+                  "process {} does not end, though it was killed; is it waiting for a "
+                  "file system that does not answer?",
+                  left.begin()->first);
+    clock.sleep_ns(kKillPollNs);
+  }
+}
+
+std::string describe_status(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  return fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace belay::tool
