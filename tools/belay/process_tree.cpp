@@ -15,18 +15,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
+#include <string_view>
 
 namespace belay::tool {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::uint64_t kKillPatienceNs = 10'000'000'000;
+constexpr std::uint64_t kLauncherPatienceNs = 3'000'000'000;
 constexpr std::uint64_t kKillPollNs = 2'000'000;
 
 sigset_t waiting_signals() {
@@ -38,10 +42,20 @@ sigset_t waiting_signals() {
 
 /// A process as /proc shows it. The start time tells it from a later one with the same number.
 struct Process {
+  std::string name;
   pid_t parent = 0;
   char state = '?';
   std::uint64_t start = 0;
 };
+
+/// Starts ranks on this node as its children, and clears up after them when they die: shared memory
+/// and directories that would stay for ever if it were killed with them.
+bool is_launcher(const Process& process) {
+  constexpr std::array<std::string_view, 8> kLaunchers = {
+      "mpirun",  "mpiexec", "orterun",       "orted",
+      "prterun", "prted",   "mpiexec.hydra", "hydra_pmi_proxy"};
+  return std::find(kLaunchers.begin(), kLaunchers.end(), process.name) != kLaunchers.end();
+}
 
 std::optional<Process> look_at(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
@@ -49,8 +63,12 @@ std::optional<Process> look_at(pid_t pid) {
   if (!std::getline(file, line)) return std::nullopt;
   // The name in parentheses may hold anything, parentheses too; 17 fields lie between the parent
   // and the start time.
-  std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  const std::size_t open = line.find('(');
+  const std::size_t close = line.rfind(')');
+  if (open == line.npos || close == line.npos || close < open) return std::nullopt;
+  std::istringstream fields(line.substr(close + 1));
   Process process;
+  process.name = line.substr(open + 1, close - open - 1);
   fields >> process.state >> process.parent;
   std::string skipped;
   for (int i = 0; i < 17; ++i) fields >> skipped;
@@ -213,18 +231,26 @@ std::vector<pid_t> Program::members() const {
 Result<void> Program::kill() {
   os::Clock& clock = os::system_clock();
   const std::uint64_t start = clock.now_ns();
-  for (;;) {
+  bool spares_launchers = false;
+  for (bool first = true;; first = false) {
     ended();
     const auto left = descendants(strangers_);
     if (left.empty()) return {};
+    const std::uint64_t waited = clock.now_ns() - start;
+    // A launcher that has no ranks yet would wait for them.
+    if (first)
+      spares_launchers = std::any_of(left.begin(), left.end(),
+                                     [](const auto& one) { return !is_launcher(one.second); });
+    if (waited > kLauncherPatienceNs) spares_launchers = false;
     for (const auto& [pid, process] : left) {
-      if (process.state != 'Z') kill_seen(pid, process);
+      if (process.state != 'Z' && !(spares_launchers && is_launcher(process)))
+        kill_seen(pid, process);
       if (process.parent == ::getpid() && pid != pid_) ::waitpid(pid, nullptr, WNOHANG);
     }
-    if (clock.now_ns() - start > kKillPatienceNs)
+    if (waited > kKillPatienceNs)
       return fail(Code::io,
-                  "process {} does not end, though it was killed; is it waiting for a "
-                  "file system that does not answer?",
+                  "process {} does not end, though it was killed; is it waiting for a file system "
+                  "that does not answer?",
                   left.begin()->first);
     clock.sleep_ns(kKillPollNs);
   }

@@ -46,7 +46,8 @@ class Program {
   std::optional<int> ended();
   /// The program and all that it started and that still runs.
   std::vector<pid_t> members() const;
-  /// SIGKILL for all of them at once; returns when none is left. io if one does not go within 10 s.
+  /// SIGKILL for all of them at once; only mpirun and its like get the time to notice, so that they
+  /// clear up what their ranks leave. Returns when none is left; io if one does not go within 10 s.
   Result<void> kill();
 
  private:

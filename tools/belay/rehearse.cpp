@@ -4,12 +4,10 @@
 #include "base/try.hpp"
 #include "base/units.hpp"
 #include "os/clock.hpp"
-#include "os/errno.hpp"
 #include "tools/belay/commands.hpp"
 #include "tools/belay/rehearsal.hpp"
+#include "tools/belay/scratch_directory.hpp"
 #include "tools/belay/status_line.hpp"
-
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -54,35 +52,6 @@ Exit exit_of(Verdict verdict) {
   return Exit::not_found;
 }
 
-/// A new directory for everything; gone with this object, unless it is to be kept.
-class Scratch {
- public:
-  static Result<std::unique_ptr<Scratch>> make(const std::string& parent, bool keep) {
-    std::error_code failed;
-    const fs::path where = fs::canonical(parent, failed);
-    if (failed)
-      return fail(Code::not_found, "scratch directory {}: {}; name one that exists with --scratch",
-                  parent, failed.message());
-    std::string path = (where / "belay-rehearsal-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr)
-      return Unexpected(os::error_of(errno, "make a scratch directory in", where.string()));
-    return std::make_unique<Scratch>(path, keep);
-  }
-  Scratch(std::string path, bool keep) : path_(std::move(path)), keep_(keep) {}
-  ~Scratch() {
-    std::error_code failed;
-    if (!keep_) fs::remove_all(path_, failed);
-    if (failed)
-      std::fprintf(stderr, "belay: remove %s: %s; remove it by hand\n", path_.c_str(),
-                   failed.message().c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool keep_;
-};
-
 /// Where the store would lie, so that the rehearsal writes to the same file system.
 std::string default_scratch(const Shell& shell) {
   const fs::path store = fs::absolute(shell.stores().front()).lexically_normal();
@@ -90,7 +59,7 @@ std::string default_scratch(const Shell& shell) {
   return named.parent_path().string();
 }
 
-Result<RehearsalPlan> plan_of(const RehearseOptions& options, const Scratch& scratch) {
+Result<RehearsalPlan> plan_of(const RehearseOptions& options, const ScratchDirectory& scratch) {
   const auto timeout = parse_time_ns(options.timeout);
   if (!timeout || *timeout == 0)
     return fail(Code::invalid_argument,
@@ -296,9 +265,12 @@ nlohmann::json to_json(const Rehearsal& found, const RehearseOptions& options,
 Exit run_rehearsal(Shell& shell, const RehearseOptions& options) {
   // Destroyed last: a signal that came takes its effect when nothing is left behind.
   const Interrupts interrupts;
-  auto scratch = Scratch::make(options.scratch.empty() ? default_scratch(shell) : options.scratch,
-                               options.keep_scratch);
-  if (!scratch) return shell.fail(scratch.error());
+  auto scratch = ScratchDirectory::make(
+      options.scratch.empty() ? default_scratch(shell) : options.scratch, "belay-rehearsal-");
+  if (!scratch)
+    return shell.fail({scratch.error().code(),
+                       scratch.error().message() + "; name another directory with --scratch"});
+  if (options.keep_scratch) (*scratch)->keep();
   const auto plan = plan_of(options, **scratch);
   if (!plan) return shell.fail(plan.error());
   StatusLine status(shell.draws());
