@@ -25,6 +25,27 @@ bool is_gapless(Series series) {
   return true;
 }
 
+std::string question_about(const std::string& names, Difference::Kind kind) {
+  switch (kind) {
+    case Difference::Kind::only_in_first:
+    case Difference::Kind::only_in_second:
+      return fmt::format("Is {} protected in the same way on a first start and on a restart?",
+                         names);
+    case Difference::Kind::size:
+      return fmt::format(
+          "Is everything that {} is computed from protected? If it has functions of its own to "
+          "save and load: does load bring back all that save has written?",
+          names);
+    case Difference::Kind::type:
+    case Difference::Kind::content:
+      break;
+  }
+  return fmt::format(
+      "Is everything that {} is computed from protected? e.g. a random generator's state, a time, "
+      "a counter",
+      names);
+}
+
 bool same_content(const SeenVersion& a, const SeenVersion& b) {
   return compare({&a, 1}, {&b, 1}).differences.empty();
 }
@@ -64,8 +85,12 @@ class Rehearser {
 
   Result<RehearsalRun> run(const std::string& name, VersionWatch& watch,
                            const std::function<bool()>& enough) {
-    BELAY_ASSIGN(RehearsalRun run, run_program(plan_, {.name = name, .enough = enough}, watch,
-                                               interrupts_, watcher_));
+    return run(name, watch, enough, plan_);
+  }
+  Result<RehearsalRun> run(const std::string& name, VersionWatch& watch,
+                           const std::function<bool()>& enough, const RehearsalPlan& plan) {
+    BELAY_ASSIGN(RehearsalRun run,
+                 run_program(plan, {.name = name, .enough = enough}, watch, interrupts_, watcher_));
     found_.runs.push_back(run);
     return run;
   }
@@ -298,7 +323,7 @@ class Rehearser {
     if ((!differences.empty() && all_unsteady) || (!length.empty() && !found_.unsteady.empty()))
       stop_nondeterministic();
     else if (!differences.empty())
-      stop_differs();
+      return judge_differing();
     else if (!length.empty())
       stop(Verdict::differs, length);
     else if (found_.compared.empty())
@@ -331,24 +356,41 @@ class Rehearser {
         "seeds of its random generators and the order of its sums for the rehearsal");
   }
 
-  void stop_differs() {
+  Result<void> judge_differing() {
     const auto& differences = found_.comparison.differences;
     std::string names;
     for (const Difference& difference : differences)
       if (difference.place == differences.front().place && !is_unsteady(difference.region))
         names += (names.empty() ? "`" : ", `") + difference.region + "`";
     if (names.empty()) names = "`" + differences.front().region + "`";
-    std::string explanation = fmt::format(
-        "Is everything that {} is computed from protected? e.g. a random generator's state, a "
-        "time, "
-        "a counter",
-        names);
-    if (found_.comparison.agreeing.empty() && differences.back().place == 0)
-      explanation +=
-          ". As every region differs from the first version on, the two may also have been "
-          "saved at different points: an `interval` set in code, or the counter of the "
-          "steps not protected";
+    std::string explanation = question_about(names, differences.front().kind);
+    if (all_differ_at_once()) {
+      BELAY_ASSIGN(const bool follows, follows_interval());
+      explanation += follows
+                         ? ". Every region differs from the first version on: is the counter of "
+                           "the steps protected?"
+                         : ". But the program does not follow BELAY_INTERVAL: if an `interval` is "
+                           "set in code, which wins, the versions are of different points, and "
+                           "say nothing; leave it unset and rehearse again";
+    }
     stop(Verdict::differs, std::move(explanation));
+    return {};
+  }
+
+  bool all_differ_at_once() const {
+    return found_.comparison.agreeing.empty() && found_.comparison.differences.back().place == 0;
+  }
+
+  /// Does its second version become another one when it is told to leave out a call?
+  Result<bool> follows_interval() {
+    const Series undisturbed = undisturbed_.versions();
+    if (plan_.every != 1 || undisturbed.size() < 3) return true;
+    RehearsalPlan sparse = plan_;
+    sparse.every = 2;
+    VersionWatch watch(files_, plan_.scratch + "/interval");
+    BELAY_TRY(run(
+        "interval", watch, [&] { return watch.versions().size() >= 2; }, sparse));
+    return watch.versions().size() < 2 || same_content(watch.versions()[1], undisturbed[2]);
   }
 
   const RehearsalPlan& plan_;

@@ -131,9 +131,9 @@ std::string details_of(const Difference& difference) {
 std::string line_of(const Difference& difference, const Rehearsal& found) {
   const MatchedVersions at = found.compared[difference.place];
   std::string line =
-      fmt::format("region `{}` differs first at version {}", difference.region, at.undisturbed);
-  if (at.restarted != at.undisturbed) line += fmt::format(" ({} after the restart)", at.restarted);
-  line += fmt::format(" (rank {}, {}", difference.rank, details_of(difference));
+      fmt::format("region `{}` differs first at version {} (", difference.region, at.undisturbed);
+  if (at.restarted != at.undisturbed) line += fmt::format("{} after the restart; ", at.restarted);
+  line += fmt::format("rank {}, {}", difference.rank, details_of(difference));
   if (difference.ranks > 1) line += fmt::format("; {} ranks in all", difference.ranks);
   line += ")";
   if (std::find(found.unsteady.begin(), found.unsteady.end(), difference.region) !=
