@@ -64,7 +64,7 @@ belay::Options options_of(const Mistakes& mistakes) {
   if (const auto own = mistakes.find("own_store"); own != mistakes.end())
     options.store = own->second;
   if (mistakes.contains("own_keep")) options.keep = 2;
-  if (mistakes.contains("own_interval")) options.interval = "5ms";
+  if (mistakes.contains("own_interval")) options.interval = "5 calls";
   return options;
 }
 

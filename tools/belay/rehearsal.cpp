@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "base/units.hpp"
 #include "tools/belay/rehearsal_run.hpp"
+#include "tools/belay/rehearsal_words.hpp"
 
 #include <algorithm>
 #include <set>
@@ -23,27 +24,6 @@ bool is_gapless(Series series) {
         series[i].key.version != series[i - 1].key.version + 1)
       return false;
   return true;
-}
-
-std::string question_about(const std::string& names, Difference::Kind kind) {
-  switch (kind) {
-    case Difference::Kind::only_in_first:
-    case Difference::Kind::only_in_second:
-      return fmt::format("Is {} protected in the same way on a first start and on a restart?",
-                         names);
-    case Difference::Kind::size:
-      return fmt::format(
-          "Is everything that {} is computed from protected? If it has functions of its own to "
-          "save and load: does load bring back all that save has written?",
-          names);
-    case Difference::Kind::type:
-    case Difference::Kind::content:
-      break;
-  }
-  return fmt::format(
-      "Is everything that {} is computed from protected? e.g. a random generator's state, a time, "
-      "a counter",
-      names);
 }
 
 bool same_content(const SeenVersion& a, const SeenVersion& b) {
@@ -97,29 +77,6 @@ class Rehearser {
 
   std::string time_allowed() const { return format_time_ns(plan_.timeout_ns); }
 
-  std::string why_no_version(const RehearsalRun& run, const VersionWatch& watch) const {
-    const std::string when = run.end == End::timeout
-                                 ? fmt::format("took no version within {}", time_allowed())
-                                 : std::string("ended by itself without a version");
-    const auto [votes, ranks] = watch.incomplete();
-    if (votes > 0)
-      return fmt::format(
-          "the program {} that is whole here: only {} of {} ranks were seen; if they run on "
-          "several "
-          "nodes, name a --scratch directory that all of them share",
-          when, votes, ranks);
-    if (watch.highest_run() == 0)
-      return fmt::format(
-          "the program {}, and never opened the store that BELAY_STORE names; does it call "
-          "belay::open(), and do its ranks get the environment (mpirun -x BELAY_STORE ... on "
-          "several nodes)? A `store` set in code wins over BELAY_STORE: leave it unset",
-          when);
-    return fmt::format(
-        "the program {}, though it opened the store; does it reach checkpoint()? An `interval` set "
-        "in code wins over BELAY_INTERVAL: leave it unset. If a step takes longer, raise --timeout",
-        when);
-  }
-
   bool stop_other_store(const RehearsalRun& run) {
     return stop(
         Verdict::other_store,
@@ -141,7 +98,8 @@ class Rehearser {
           fmt::format("the program failed by itself with {}, after {} versions and before it "
                       "was killed; make it run first",
                       describe_status(first.status), seen));
-    if (seen == 0) return stop(Verdict::no_versions, why_no_version(first, disturbed_));
+    if (seen == 0)
+      return stop(Verdict::no_versions, why_no_version(first, disturbed_, time_allowed()));
     if (first.end == End::ended)
       return stop(Verdict::no_versions,
                   fmt::format("the program ended by itself after {} versions, before it could be "
