@@ -258,8 +258,7 @@ class MpiPrograms(RehearseCase):
         self.assertEqual((difference["first_block"], difference["blocks"]), (4, 10))
         self.assert_numbers_match(found)
 
-    def test_the_correct_program_and_heat2d_are_the_same(self):
-        self.rehearse(MPIEXEC, "-n", "3", RANKS, expect=0)
+    def test_the_heat2d_example_is_the_same(self):
         # heat2d checkpoints at the start of a step: it saves what it has just restored once more.
         found = self.rehearse(MPIEXEC, "-n", "2", f"{EXAMPLES}/heat2d", "--rows", "64", "--cols",
                               "64", "--steps", "100000", expect=0)
