@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`belay rehearse` on programs that are right, and on programs with the usual mistakes."""
+import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -117,6 +119,17 @@ class SoloPrograms(RehearseCase):
         self.assertEqual(found["runs"][-1]["status"], "exit code 7")
         self.assertIn("no licence", found["log"][-1])
         self.assertNotIn("\x1b", found["log"][-1])
+
+    def test_what_is_no_text_in_a_log_or_command_does_no_harm(self):
+        done = self.run_tool("rehearse", "--json", "--", "sh", "-c",
+                             "printf 'a\\377\\033[2Jb\\302\\233c\\n'; exit 3", b"\xff")
+        found = json.loads(done.stdout)
+        self.assertEqual(found["log"], ["a\ufffd [2Jb\ufffd c"])
+
+    def test_arguments_after_the_dashes_are_the_programs(self):
+        found = self.rehearse("sh", "-c", "echo \"$@\"; exit 1", "sh", "version", "--json", "--",
+                              "-n", expect=3)
+        self.assertEqual(found["log"], ["version --json -- -n"])
 
     def test_a_program_that_fails_by_itself_is_not_judged(self):
         found = self.rehearse(REHEARSED, "fails", expect=3)
@@ -250,6 +263,19 @@ class Processes(RehearseCase):
 
 @unittest.skipUnless(RANKS, "this build has no MPI")
 class MpiPrograms(RehearseCase):
+    def setUp(self):
+        super().setUp()
+        # Open MPI's shared memory and directories lie here, so that leftovers are seen.
+        self.leftovers = self.top.with_name(self.top.name + "-mpi")
+        self.leftovers.mkdir()
+        self.addCleanup(shutil.rmtree, self.leftovers, ignore_errors=True)
+        for variable in ("btl_vader_backing_directory", "orte_tmpdir_base"):
+            self.environment[f"OMPI_MCA_{variable}"] = str(self.leftovers)
+
+    def tearDown(self):
+        files = [path for path in self.leftovers.rglob("*") if not path.is_dir()]
+        self.assertEqual(files, [], "mpirun did not clear up after its killed ranks")
+
     def test_a_forgotten_variable_of_one_rank_is_found(self):
         found = self.rehearse(MPIEXEC, "-n", "3", RANKS, "forget", expect=1)
         self.assertEqual(found["agreeing"], ["step"])

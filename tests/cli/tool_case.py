@@ -15,6 +15,10 @@ TOOL = os.environ["BELAY_TOOL"]
 SECONDS = 60  # for one call of the tool; a hang is a failure
 
 
+def as_argument(value):
+    return value if isinstance(value, bytes) else str(value)
+
+
 class ToolCase(unittest.TestCase):
     def setUp(self):
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="belay-cli-")).resolve()
@@ -27,8 +31,8 @@ class ToolCase(unittest.TestCase):
     def run_tool(self, *arguments, before=(), **variables):
         """Runs the tool in the directory; `before` is a command that runs it."""
         return subprocess.run(
-            [*before, TOOL, *map(str, arguments)], cwd=self.top, capture_output=True, text=True,
-            timeout=SECONDS, check=False, env={**self.environment, **variables})
+            [*before, TOOL, *map(as_argument, arguments)], cwd=self.top, capture_output=True,
+            text=True, timeout=SECONDS, check=False, env={**self.environment, **variables})
 
     def run_json(self, *arguments, expect=0, **how):
         done = self.run_tool(*arguments, **how)

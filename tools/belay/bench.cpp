@@ -125,7 +125,8 @@ Result<std::string> save(const Place& place, const nlohmann::json& document) {
   BELAY_TRY(os::posix_files().make_directory(place.store));
   const auto directory = store::make_local_tier(os::posix_files(), place.store);
   const std::string name = fmt::format("machine-{}.json", os::host_name());
-  const std::string text = document.dump(2) + "\n";
+  const std::string text =
+      document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   BELAY_TRY(store::put_whole(*directory, name, std::as_bytes(std::span(text)),
                              /*exclusive=*/false));
   return place.store + "/" + name;
@@ -138,7 +139,8 @@ struct Outcome {
 
 Result<Outcome> measure(Shell& shell, const BenchOptions& options, const Interrupts& interrupts) {
   const Effort& effort = options.quick ? kQuick : kFull;
-  BELAY_ASSIGN(const Place place, find_place(shell.stores().front()));
+  BELAY_ASSIGN(const std::string store, only_one(shell.stores()));
+  BELAY_ASSIGN(const Place place, find_place(store));
   BELAY_ASSIGN(const FileSystem system, file_system_of(place.directory));
   const BenchSizes sizes = sizes_of(effort, system);
   StatusLine status(shell.draws());

@@ -4,6 +4,7 @@
 
 #include "os/clock.hpp"
 #include "tools/belay/commands.hpp"
+#include "tools/belay/place.hpp"
 #include "tools/belay/process_tree.hpp"
 #include "tools/belay/status_line.hpp"
 
@@ -79,11 +80,13 @@ void print(Shell& shell, const Report& report) {
 }
 
 Exit run_doctor(Shell& shell) {
+  const auto store = only_one(shell.stores());
+  if (!store) return shell.fail(store.error());
   const Interrupts interrupts;  // what was made for the look goes before a signal takes effect
   const std::uint64_t deadline = os::system_clock().now_ns() + kPatienceNs;
   StatusLine status(shell.draws());
   status.show("trying the store's directory and MPI ...");
-  Report report{.store = shell.stores().front(), .place = {}, .options = {}, .rest = {}};
+  Report report{.store = *store, .place = {}, .options = {}, .rest = {}};
   auto place = start_examining(report.store, deadline);
   report.rest = examine_machine();
   for (const Finding& finding : examine_mpi(deadline)) report.rest.push_back(finding);

@@ -4,6 +4,7 @@
 #include "os/descriptor.hpp"
 #include "os/errno.hpp"
 #include "tools/belay/doctor.hpp"
+#include "tools/belay/printable.hpp"
 #include "tools/belay/process_tree.hpp"
 
 #include <sys/mman.h>
@@ -73,7 +74,7 @@ Result<Answer> ask(const std::vector<std::string>& command, std::uint64_t deadli
 std::string gist_of(const std::string& output) {
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);)
-    if (line.find_first_not_of("- \t=") != line.npos) return line;
+    if (line.find_first_not_of("- \t=") != line.npos) return printable(line);
   return "nothing";
 }
 

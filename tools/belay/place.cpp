@@ -50,6 +50,12 @@ constexpr std::array kKnown = {
 
 }  // namespace
 
+Result<std::string> only_one(const std::vector<std::string>& stores) {
+  if (stores.size() == 1) return stores.front();
+  return fail(Code::invalid_argument, "--store was given {} times; this command takes one",
+              stores.size());
+}
+
 Result<Place> find_place(const std::string& store) {
   std::error_code failed;
   const fs::path absolute = fs::absolute(store, failed).lexically_normal();

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace belay::tool {
 
@@ -14,6 +15,9 @@ struct Place {
   std::string directory;  ///< the store, or its nearest parent that exists
   bool exists = false;    ///< directory is the store
 };
+
+/// For commands that look at one place only; invalid_argument if there are more.
+Result<std::string> only_one(const std::vector<std::string>& stores);
 
 /// invalid_argument if something that is no directory is in the way.
 Result<Place> find_place(const std::string& store);

@@ -33,10 +33,12 @@ constexpr std::uint64_t kKillPatienceNs = 10'000'000'000;
 constexpr std::uint64_t kLauncherPatienceNs = 3'000'000'000;
 constexpr std::uint64_t kKillPollNs = 2'000'000;
 
+constexpr std::array kWaiting = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
 sigset_t waiting_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  for (const int signal : kWaiting) sigaddset(&set, signal);
   return set;
 }
 
@@ -187,8 +189,8 @@ Interrupts::~Interrupts() {
 bool Interrupts::pending() const {
   sigset_t pending;
   sigpending(&pending);
-  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-         sigismember(&pending, SIGHUP) == 1;
+  return std::any_of(kWaiting.begin(), kWaiting.end(),
+                     [&](int signal) { return sigismember(&pending, signal) == 1; });
 }
 
 Result<Program> Program::start(const ProgramStart& start) {

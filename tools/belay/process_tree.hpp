@@ -15,8 +15,8 @@
 
 namespace belay::tool {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP wait, so that work can be undone first. When it is
-/// destroyed, a signal that came meanwhile takes its usual effect. One at a time.
+/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT wait, so that work can be undone first. When
+/// it is destroyed, a signal that came meanwhile takes its usual effect. One at a time.
 class Interrupts {
  public:
   Interrupts();

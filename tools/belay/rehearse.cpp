@@ -5,6 +5,8 @@
 #include "base/units.hpp"
 #include "os/clock.hpp"
 #include "tools/belay/commands.hpp"
+#include "tools/belay/place.hpp"
+#include "tools/belay/printable.hpp"
 #include "tools/belay/rehearsal.hpp"
 #include "tools/belay/scratch_directory.hpp"
 #include "tools/belay/status_line.hpp"
@@ -53,8 +55,8 @@ Exit exit_of(Verdict verdict) {
 }
 
 /// Where the store would lie, so that the rehearsal writes to the same file system.
-std::string default_scratch(const Shell& shell) {
-  const fs::path store = fs::absolute(shell.stores().front()).lexically_normal();
+std::string parent_of(const std::string& directory) {
+  const fs::path store = fs::absolute(directory).lexically_normal();
   const fs::path named = store.has_filename() ? store : store.parent_path();
   return named.parent_path().string();
 }
@@ -89,12 +91,7 @@ std::vector<std::string> tail_of(const std::string& path) {
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
   file.seekg(std::max<std::streamoff>(size - kBytes, 0));
   std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    std::replace_if(
-        line.begin(), line.end(),
-        [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
-    lines.push_back(line);
-  }
+  for (std::string line; std::getline(file, line);) lines.push_back(printable(line));
   if (lines.size() > kLines) lines.erase(lines.begin(), lines.end() - kLines);
   return lines;
 }
@@ -265,8 +262,10 @@ nlohmann::json to_json(const Rehearsal& found, const RehearseOptions& options,
 Exit run_rehearsal(Shell& shell, const RehearseOptions& options) {
   // Destroyed last: a signal that came takes its effect when nothing is left behind.
   const Interrupts interrupts;
+  const auto store = only_one(shell.stores());
+  if (!store) return shell.fail(store.error());
   auto scratch = ScratchDirectory::make(
-      options.scratch.empty() ? default_scratch(shell) : options.scratch, "belay-rehearsal-");
+      options.scratch.empty() ? parent_of(*store) : options.scratch, "belay-rehearsal-");
   if (!scratch)
     return shell.fail({scratch.error().code(),
                        scratch.error().message() + "; name another directory with --scratch"});
@@ -286,7 +285,7 @@ Exit run_rehearsal(Shell& shell, const RehearseOptions& options) {
   const auto tail = found->failed_log ? tail_of(*found->failed_log) : std::vector<std::string>{};
   // Before anything is printed: a reader that goes away must not leave it there.
   scratch->reset();
-  shell.say("rehearsal of " + joined(options.command, " "));
+  shell.say("rehearsal of " + printable(joined(options.command, " ")));
   say_findings(shell, *found, tail);
   if (options.keep_scratch) shell.say("stores and logs are in " + plan->scratch);
   auto json = to_json(*found, options, tail);
