@@ -4,11 +4,28 @@ find_program(belay_system_python python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED
 
 add_executable(rehearsed rehearsed.cpp)
 target_link_libraries(rehearsed PRIVATE Belay::belay belay_warnings Threads::Threads)
-set(belay_rehearsed_ranks)
+set(belay_forgetful_heat2d)
 if(MPI_CXX_FOUND)
-  add_executable(rehearsed_ranks rehearsed_ranks.cpp)
-  target_link_libraries(rehearsed_ranks PRIVATE Belay::mpi belay_warnings Threads::Threads)
-  set(belay_rehearsed_ranks $<TARGET_FILE:rehearsed_ranks>)
+  # The example with the usual mistake: a flame that flickers by chance, whose state is forgotten.
+  set(heat2d ${PROJECT_SOURCE_DIR}/examples/heat2d.cpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${heat2d})
+  file(READ ${heat2d} right)
+  string(
+    REPLACE
+      "std::swap(field, next);"
+      "std::swap(field, next);
+    static unsigned flame = 1;
+    flame = flame * 1664525u + 1013904223u;
+    if (share.rank == 1) field[share.cells() / 2] += flame >> 20;"
+      forgetful
+      "${right}")
+  if(forgetful STREQUAL right)
+    message(FATAL_ERROR "${heat2d} has no line any more to plant the mistake at")
+  endif()
+  file(CONFIGURE OUTPUT forgetful_heat2d.cpp CONTENT "${forgetful}" @ONLY)
+  add_executable(forgetful_heat2d ${CMAKE_CURRENT_BINARY_DIR}/forgetful_heat2d.cpp)
+  target_link_libraries(forgetful_heat2d PRIVATE Belay::mpi belay_warnings)
+  set(belay_forgetful_heat2d $<TARGET_FILE:forgetful_heat2d>)
 endif()
 
 foreach(command rehearse doctor bench)
@@ -18,8 +35,9 @@ foreach(command rehearse doctor bench)
     cli.${command}
     PROPERTIES
       LABELS cli
-      TIMEOUT 180
+      TIMEOUT 300
       ENVIRONMENT
-      "BELAY_TOOL=$<TARGET_FILE:belay_tool>;REHEARSED=$<TARGET_FILE:rehearsed>;REHEARSED_RANKS=${belay_rehearsed_ranks};MPIEXEC=${MPIEXEC_EXECUTABLE};EXAMPLES=$<TARGET_FILE_DIR:quickstart>;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1"
+      "BELAY_TOOL=$<TARGET_FILE:belay_tool>;REHEARSED=$<TARGET_FILE:rehearsed>;FORGETFUL_HEAT2D=${belay_forgetful_heat2d};MPIEXEC=${MPIEXEC_EXECUTABLE};EXAMPLES=$<TARGET_FILE_DIR:quickstart>;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1"
   )
 endforeach()
+set_tests_properties(cli.rehearse PROPERTIES PROCESSORS 2)

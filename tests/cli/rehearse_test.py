@@ -12,7 +12,7 @@ import unittest
 from tool_case import SECONDS, TOOL, ToolCase
 
 REHEARSED = os.environ["REHEARSED"]
-RANKS = os.environ["REHEARSED_RANKS"]
+FORGETFUL_HEAT2D = os.environ["FORGETFUL_HEAT2D"]
 MPIEXEC = os.environ["MPIEXEC"]
 EXAMPLES = os.environ["EXAMPLES"]
 
@@ -251,6 +251,17 @@ class Processes(RehearseCase):
             self.assertEqual([pid for pid in started if is_running(pid)], [])
             self.assertNotIn("rehearsal", " ".join(self.left_behind()))
 
+    def test_a_program_goes_with_a_tool_that_is_killed(self):
+        path = self.top / "pid"
+        with subprocess.Popen([TOOL, "rehearse", "--", REHEARSED, "hang", f"pid={path}"],
+                              cwd=self.top, env=self.environment) as tool:
+            (pid,) = self.wait_for_pids(path, 1)
+            tool.kill()
+        deadline = time.monotonic() + SECONDS
+        while is_running(pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(is_running(pid))
+
     def test_a_terminal_shows_progress_and_then_only_the_result(self):
         code, seen = self.run_on_terminal("rehearse", "--", REHEARSED)
         self.assertEqual(code, 0, seen)
@@ -261,7 +272,7 @@ class Processes(RehearseCase):
         self.assertNotIn("\x1b", seen)
 
 
-@unittest.skipUnless(RANKS, "this build has no MPI")
+@unittest.skipUnless(FORGETFUL_HEAT2D, "this build has no MPI")
 class MpiPrograms(RehearseCase):
     def setUp(self):
         super().setUp()
@@ -276,12 +287,16 @@ class MpiPrograms(RehearseCase):
         files = [path for path in self.leftovers.rglob("*") if not path.is_dir()]
         self.assertEqual(files, [], "mpirun did not clear up after its killed ranks")
 
-    def test_a_forgotten_variable_of_one_rank_is_found(self):
-        found = self.rehearse(MPIEXEC, "-n", "3", RANKS, "forget", expect=1)
+    def test_a_variable_forgotten_in_heat2d_is_found_with_its_rank_and_block(self):
+        found = self.rehearse(MPIEXEC, "-n", "2", FORGETFUL_HEAT2D, "--rows", "172", "--cols", "254",
+                              "--steps", "100000", expect=1)
         self.assertEqual(found["agreeing"], ["step"])
         difference = found["differences"][0]
-        self.assertEqual((difference["region"], difference["rank"]), ("rod", 1))
-        self.assertEqual((difference["first_block"], difference["blocks"]), (4, 10))
+        self.assertEqual((difference["region"], difference["rank"]), ("field", 1))
+        # (86 + 2) x 256 cells of 8 bytes on each rank, the flame in the middle of them.
+        self.assertEqual(difference["blocks"], 11)
+        self.assertEqual((difference["first_block"], difference["last_block"]), (5, 5))
+        self.assertEqual(difference["undisturbed_version"], found["restored"] + 1)
         self.assert_numbers_match(found)
 
     def test_the_heat2d_example_is_the_same(self):

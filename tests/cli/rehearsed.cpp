@@ -101,6 +101,7 @@ int main(int argc, char** argv) {
   }
   Walk walk;
   if (mistakes.contains("by_chance")) walk.generator.state = std::random_device()() | 1u;
+  if (mistakes.contains("pid")) std::ofstream(mistakes["pid"]) << getpid() << "\n";
   if (mistakes.contains("children")) start_children(mistakes["children"]);
   if (mistakes.contains("hang")) std::this_thread::sleep_for(std::chrono::hours(1));
   const long steps = mistakes.contains("steps") ? std::stol(mistakes["steps"]) : 1000000;

@@ -40,7 +40,7 @@ std::string find_probe() {
   std::error_code failed;
   const fs::path here = fs::read_symlink("/proc/self/exe", failed).parent_path();
   for (const fs::path& candidate :
-       {here / "belay-mpi-probe", here.parent_path() / "libexec" / "belay" / "belay-mpi-probe"})
+       {here / "belay-mpi-probe", here.parent_path() / BELAY_LIBEXEC / "belay-mpi-probe"})
     if (may_run(candidate)) return candidate.string();
   return {};
 }

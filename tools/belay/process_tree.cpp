@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -142,35 +141,43 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
+/// In the child: only calls that are safe after fork(). `report` gets errno if the program cannot
+/// be run; else it closes with the exec.
+[[noreturn]] void become(char* const* command, char* const* environment, const char* output,
+                         int report) {
+  // Should this tool be killed itself, the program goes with it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  ::setpgid(0, 0);
+  for (const int signal : kWaiting) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int in = ::open("/dev/null", O_RDONLY);
+  const int out = ::open(output, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (in != -1 && out != -1 && ::dup2(in, 0) != -1 && ::dup2(out, 1) != -1 && ::dup2(out, 2) != -1)
+    ::execvpe(command[0], command, environment);
+  const int error = errno;
+  static_cast<void>(os::retry([&] { return ::write(report, &error, sizeof error); }));
+  ::_exit(127);
+}
+
 /// 0 or errno.
 int spawn(pid_t& pid, const ProgramStart& start) {
   auto command = start.command;
   auto environment = environment_with(start.environment);
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  if (const int error = posix_spawn_file_actions_init(&files)) return error;
-  if (const int error = posix_spawnattr_init(&attributes)) {
-    posix_spawn_file_actions_destroy(&files);
-    return error;
-  }
-  sigset_t none;
-  sigemptyset(&none);
-  const auto usual = waiting_signals();
-  int error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  if (!error)
-    error = posix_spawn_file_actions_addopen(&files, 1, start.output.c_str(),
-                                             O_WRONLY | O_CREAT | O_APPEND, 0600);
-  if (!error) error = posix_spawn_file_actions_adddup2(&files, 1, 2);
-  if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
-  if (!error) error = posix_spawnattr_setsigdefault(&attributes, &usual);
-  if (!error)
-    error = posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  if (!error)
-    error = posix_spawnp(&pid, command.front().c_str(), &files, &attributes,
-                         pointers_to(command).data(), pointers_to(environment).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
+  const auto arguments = pointers_to(command);
+  const auto variables = pointers_to(environment);
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno;
+  const os::Descriptor reader(ends[0]);
+  os::Descriptor writer(ends[1]);
+  pid = ::fork();
+  if (pid == -1) return errno;
+  if (pid == 0) become(arguments.data(), variables.data(), start.output.c_str(), writer.number());
+  writer.close();
+  int error = 0;
+  if (os::retry([&] { return ::read(reader.number(), &error, sizeof error); }) <= 0) return 0;
+  os::retry([&] { return ::waitpid(pid, nullptr, 0); });
   return error;
 }
 

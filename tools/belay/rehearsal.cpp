@@ -296,7 +296,9 @@ class Rehearser {
   void judge_same() {
     const RehearsalRun& restarted = run_named("restarted");
     if (!failed(restarted)) {
-      stop(Verdict::same, "what the restarted program computes is the same, byte for byte");
+      stop(Verdict::same,
+           "in these regions the restarted program computes the same, byte for byte. What is not "
+           "protected, and changes none of them, is not seen");
       return;
     }
     stop(Verdict::restart_failed,
