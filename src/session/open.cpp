@@ -135,7 +135,8 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
                                                 .application = settings.application,
                                                 .host = seams.host,
                                                 .pid = seams.pid,
-                                                .patience_ns = lock_patience(settings)})));
+                                                .patience_ns = lock_patience(settings),
+                                                .seed = settings.seed})));
   BELAY_ASSIGN(parts.hasher,
                within("open", vote::agree_on(
                                   *group, make_hasher(settings.hash, parts.claim.identity.seed))));

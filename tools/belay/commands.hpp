@@ -6,6 +6,9 @@
 
 namespace belay::tool {
 
+void add_bench(CLI::App& tool, Shell& shell);
+void add_doctor(CLI::App& tool, Shell& shell);
+void add_rehearse(CLI::App& tool, Shell& shell);
 void add_version(CLI::App& tool, Shell& shell);
 
 /// Declares them all.

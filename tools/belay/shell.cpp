@@ -60,7 +60,10 @@ void Shell::say(const std::string& line) const {
 }
 
 void Shell::answer(const nlohmann::json& document) {
-  if (json_) std::printf("%s\n", document.dump(2).c_str());
+  if (!json_) return;
+  // Paths and what programs print may be anything, but JSON is UTF-8.
+  const auto text = document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::printf("%s\n", text.c_str());
 }
 
 Exit Shell::fail(const Error& error) {
