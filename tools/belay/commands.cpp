@@ -3,6 +3,11 @@
 
 namespace belay::tool {
 
-void add_commands(CLI::App& tool, Shell& shell) { add_version(tool, shell); }
+void add_commands(CLI::App& tool, Shell& shell) {
+  add_list(tool, shell);
+  add_show(tool, shell);
+  add_check(tool, shell);
+  add_version(tool, shell);
+}
 
 }  // namespace belay::tool

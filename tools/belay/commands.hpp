@@ -6,6 +6,9 @@
 
 namespace belay::tool {
 
+void add_list(CLI::App& tool, Shell& shell);
+void add_show(CLI::App& tool, Shell& shell);
+void add_check(CLI::App& tool, Shell& shell);
 void add_version(CLI::App& tool, Shell& shell);
 
 /// Declares them all.
