@@ -7,6 +7,8 @@ void add_commands(CLI::App& tool, Shell& shell) {
   add_list(tool, shell);
   add_show(tool, shell);
   add_check(tool, shell);
+  add_diff(tool, shell);
+  add_extract(tool, shell);
   add_version(tool, shell);
 }
 
