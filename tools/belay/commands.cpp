@@ -9,6 +9,8 @@ void add_commands(CLI::App& tool, Shell& shell) {
   add_check(tool, shell);
   add_diff(tool, shell);
   add_extract(tool, shell);
+  add_stats(tool, shell);
+  add_prune(tool, shell);
   add_version(tool, shell);
 }
 

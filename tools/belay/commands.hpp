@@ -11,6 +11,8 @@ void add_show(CLI::App& tool, Shell& shell);
 void add_check(CLI::App& tool, Shell& shell);
 void add_diff(CLI::App& tool, Shell& shell);
 void add_extract(CLI::App& tool, Shell& shell);
+void add_stats(CLI::App& tool, Shell& shell);
+void add_prune(CLI::App& tool, Shell& shell);
 void add_version(CLI::App& tool, Shell& shell);
 
 /// Declares them all.
