@@ -28,6 +28,7 @@ ALLOWED = {
     "model": {"base", "os"},
     "marks": {"base", "os"},
     "session": {"base", "os", "vote", "model"} | STAGES,
+    "inspect": {"base", "os", "vote"} | STAGES,
     "transparent": {"base", "os", "vote", "model", "session"} | STAGES,
     "c": {"base", "session"},
     "files": {"base", "os", "vote", "model", "session"} | STAGES,
