@@ -26,6 +26,7 @@ test_packages=(
   clang
   libclang-rt-14-dev
   python3
+  python3-numpy
   python3-xxhash
   strace
 )
