@@ -111,8 +111,10 @@ BELAY_API void belay_free(belay_session* session);
 
 /* ---- Regions ---------------------------------------------------------------------------------*/
 
-/* What a region's elements are. */
-typedef enum belay_type {
+/* What a region's elements are: one of the constants below. A number, so that a wrong one can be
+ * refused. */
+typedef int belay_type;
+enum {
   BELAY_BYTES = 0,
   BELAY_I8 = 1,
   BELAY_I16 = 2,
@@ -128,7 +130,7 @@ typedef enum belay_type {
   BELAY_C128 = 12,      /* double _Complex */
   BELAY_OPAQUE = 13,    /* structures; see belay_protect_opaque() */
   BELAY_SERIALIZED = 14 /* what a save function wrote; see belay_protect_serialized() */
-} belay_type;
+};
 
 /* The types of C by the name that they have there. */
 #define BELAY_CHAR ((char)-1 < 0 ? BELAY_I8 : BELAY_U8)

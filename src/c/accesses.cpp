@@ -86,7 +86,9 @@ Result<std::span<const std::byte>> FunctionsAccess::view() {
   if (failed != 0)
     return fail(Code::invalid_argument, "the save function returned {}, not 0", failed);
   if (writer.failed)
-    return fail(Code::no_space, "the save function could not write all that it wanted to");
+    return fail(Code::no_space,
+                "a belay_write() of the save function failed, and the function returned 0 all the "
+                "same");
   return std::span<const std::byte>(buffer_);
 }
 

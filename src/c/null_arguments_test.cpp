@@ -87,8 +87,7 @@ TEST_F(CNullArguments, AmongRegionsAreRefusedAndKeptForClose) {
   expect_refused(belay_protect(session(), "n", &number, std::numeric_limits<size_t>::max(),
                                BELAY_DOUBLE, 0, nullptr),
                  {"negative"});
-  expect_refused(belay_protect(session(), "n", &number, 1, static_cast<belay_type>(99), 0, nullptr),
-                 {"type 99"});
+  expect_refused(belay_protect(session(), "n", &number, 1, 99, 0, nullptr), {"type 99"});
   expect_refused(belay_protect(session(), "n", &number, 1, BELAY_OPAQUE, 0, nullptr), {"_opaque"});
   expect_refused(belay_protect_opaque(session(), "n", &number, 1, size_t{1} << 32, "", 0, nullptr),
                  {"too large"});

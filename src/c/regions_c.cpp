@@ -30,7 +30,7 @@ static_assert(static_cast<int>(ElementKind::serialized) == BELAY_SERIALIZED);
 /// Elements of BELAY_BYTES to BELAY_C128.
 constexpr std::uint32_t kElementBytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 16};
 
-Result<ElementType> plain_type(int type) {
+Result<ElementType> plain_type(belay_type type) {
   if (type < BELAY_BYTES || type > BELAY_C128)
     return fail(Code::invalid_argument,
                 "type {} is none from BELAY_BYTES to BELAY_C128; structures have functions of "
@@ -105,7 +105,7 @@ int protect(belay_session* session, const char* call, const char* name, MakeAcce
 int belay_protect(belay_session* session, const char* name, void* memory, size_t count,
                   belay_type type, size_t dimensions, const size_t* extents) {
   return protect(session, "belay_protect", name, [&] {
-    return access_array({memory, count, dimensions, extents}, plain_type(static_cast<int>(type)));
+    return access_array({memory, count, dimensions, extents}, plain_type(type));
   });
 }
 
@@ -120,7 +120,7 @@ int belay_protect_opaque(belay_session* session, const char* name, void* memory,
 int belay_protect_dynamic(belay_session* session, const char* name, belay_dynamic memory,
                           belay_type type) {
   return protect(session, "belay_protect_dynamic", name,
-                 [&] { return access_dynamic(memory, plain_type(static_cast<int>(type))); });
+                 [&] { return access_dynamic(memory, plain_type(type)); });
 }
 
 int belay_protect_dynamic_opaque(belay_session* session, const char* name, belay_dynamic memory,

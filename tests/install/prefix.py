@@ -28,7 +28,7 @@ def environment(**more):
     return {**kept, **more}
 
 
-def run(*command, cwd=None, env=None, timeout=100, fails=False):
+def run(*command, cwd=None, env=None, timeout=240, fails=False):
     """The standard output of a command that must succeed, or all that it says if it must fail."""
     done = subprocess.run([str(part) for part in command], cwd=cwd, env=env or environment(), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
