@@ -3,41 +3,23 @@
 // every cell becomes the average of its four neighbours. The ranks share the plate by rows and
 // exchange the rows at their borders. For a given number of ranks the result is the same bit for
 // bit, however often the program was killed and started again.
-#include <belay/mpi.hpp>
-
-#include <getopt.h>
+#include "job.hpp"
+#include "picture.hpp"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <climits>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace {
 
-constexpr const char* kUsage =
-    "usage: mpirun -n RANKS heat2d [options]\n"
-    "  --rows N       rows of the plate (1024)\n"
-    "  --cols N       columns of the plate (1024)\n"
-    "  --steps N      stop after so many steps (1000)\n"
-    "  --tolerance X  or when all cells together change by less than this in a step (0.001)\n"
-    "  --pace MS      sleep so long after each step (0)\n"
-    "  --output FILE  write the final plate, row by row, as raw doubles\n"
-    "  --ledger       show what the checkpoints wrote, and what full ones would have written\n"
-    "BELAY_INTERVAL says how often to checkpoint (\"50 calls\", 10m), BELAY_STORE where.\n";
-
-struct Job {
+struct Job : job::Settings {
   long rows = 1024;
   long cols = 1024;
-  long steps = 1000;
   double tolerance = 1e-3;
-  long pace_ms = 0;
   std::string output;
   bool ledger = false;
 };
@@ -55,33 +37,9 @@ struct Share {
   std::size_t cells() const { return (static_cast<std::size_t>(rows) + 2) * width(); }
 };
 
-[[noreturn]] void stop(const std::string& message) {
-  std::fprintf(stderr, "heat2d: %s\n", message.c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  std::abort();
-}
-
-/// For what all ranks see alike.
-[[noreturn]] void refuse(const std::string& message) {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 0) std::fprintf(stderr, "heat2d: %s\n", message.c_str());
-  MPI_Finalize();
-  std::exit(2);
-}
-
-[[noreturn]] void stop(const belay::Error& error) { stop(error.message()); }
-
 Share share_of(const Job& job) {
-  Share share;
-  MPI_Comm_rank(MPI_COMM_WORLD, &share.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &share.ranks);
-  const long even = job.rows / share.ranks;
-  const long extra = job.rows % share.ranks;
-  share.first_row = share.rank * even + std::min<long>(share.rank, extra);
-  share.rows = even + (share.rank < extra ? 1 : 0);
-  share.cols = job.cols;
-  return share;
+  const job::Part part = job::part_of(job.rows, job::ranks(), job::rank());
+  return {job::rank(), job::ranks(), part.first, part.count, job.cols};
 }
 
 std::vector<double> cold_plate(const Share& share) {
@@ -102,13 +60,6 @@ void exchange_borders(const Share& share, std::vector<double>& field) {
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/// Sums in the order of ranks: MPI_Allreduce may add in any order, and so round in any way.
-double sum_over_ranks(const Share& share, double mine) {
-  std::vector<double> all(static_cast<std::size_t>(share.ranks));
-  MPI_Allgather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, MPI_COMM_WORLD);
-  return std::accumulate(all.begin(), all.end(), 0.0);
-}
-
 /// One step from `field` to `next`; returns how much all cells together changed.
 double average_neighbours(const Share& share, std::vector<double>& field,
                           std::vector<double>& next) {
@@ -121,26 +72,7 @@ double average_neighbours(const Share& share, std::vector<double>& field,
           0.25 * (field[cell - width] + field[cell - 1] + field[cell + 1] + field[cell + width]);
       change += std::abs(next[cell] - field[cell]);
     }
-  return sum_over_ranks(share, change);
-}
-
-void restore_or_start(const Share& share, belay::Session& session, const long& step,
-                      const std::vector<double>& field) {
-  belay::Version version = 0;
-  if (session.latest()) {
-    const auto restored = session.restore();
-    if (!restored) stop(restored.error());
-    if (field.size() != share.cells())
-      stop("the checkpoint is of a plate of another size: give the same --rows and --cols");
-    version = *restored;
-  }
-  if (share.rank != 0) return;
-  if (version != 0)
-    std::printf("restored version %llu at step %ld\n", static_cast<unsigned long long>(version),
-                step);
-  else
-    std::printf("starting at step 0\n");
-  std::fflush(stdout);
+  return job::sum_over_ranks(change);
 }
 
 void solve(const Job& job, const Share& share, belay::Session& session, long& step,
@@ -153,9 +85,9 @@ void solve(const Job& job, const Share& share, belay::Session& session, long& st
     change = average_neighbours(share, field, next);
     std::swap(field, next);
     balanced = change < job.tolerance;
-    if (job.pace_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(job.pace_ms));
+    job::keep_pace(job);
   }
-  if (share.rank == 0) std::printf("ended at step %ld, last change %.9g\n", step, change);
+  job::say("ended at step %ld, last change %.9g", step, change);
 }
 
 void check_file(int code, const std::string& path) {
@@ -163,7 +95,7 @@ void check_file(int code, const std::string& path) {
   std::array<char, MPI_MAX_ERROR_STRING> reason = {};
   int length = 0;
   MPI_Error_string(code, reason.data(), &length);
-  stop("write " + path + ": " + reason.data());
+  job::stop("write " + path + ": " + reason.data());
 }
 
 void write_field(const std::string& path, const Share& share, const std::vector<double>& field) {
@@ -185,7 +117,7 @@ void write_field(const std::string& path, const Share& share, const std::vector<
 }
 
 void print_ledger(const Share& share, belay::Session& session) {
-  if (const auto waited = session.wait(); !waited) stop(waited.error());
+  if (const auto waited = session.wait(); !waited) job::stop(waited.error());
   const belay::Stats stats = session.stats();
   const belay::Ledger& total = stats.total;
   const std::array<const char*, 7> names = {"full checkpoints", "untouched",           "unchanged",
@@ -213,71 +145,53 @@ void print_ledger(const Share& share, belay::Session& session) {
                 100 * mib(sums[i]) / full);
 }
 
-long whole_number(const char* text, long least) {
-  char* end = nullptr;
-  const long number = std::strtol(text, &end, 10);
-  if (end == text || *end != '\0' || number < least || number > INT_MAX - 2)
-    refuse(std::string(text) + ": must be a whole number of at least " + std::to_string(least));
-  return number;
-}
-
-double real_number(const char* text) {
-  char* end = nullptr;
-  const double number = std::strtod(text, &end);
-  if (end == text || *end != '\0' || !(number >= 0))
-    refuse(std::string(text) + ": must be a number of at least 0");
-  return number;
-}
-
-Job parse_command_line(int argc, char** argv) {
-  Job job;
-  const option options[] = {
-      {"rows", required_argument, nullptr, 'r'},  {"cols", required_argument, nullptr, 'c'},
-      {"steps", required_argument, nullptr, 's'}, {"tolerance", required_argument, nullptr, 't'},
-      {"pace", required_argument, nullptr, 'p'},  {"output", required_argument, nullptr, 'o'},
-      {"ledger", no_argument, nullptr, 'l'},      {nullptr, 0, nullptr, 0}};
-  opterr = 0;
-  for (int flag; (flag = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
-    if (flag == 'r')
-      job.rows = whole_number(optarg, 1);
-    else if (flag == 'c')
-      job.cols = whole_number(optarg, 1);
-    else if (flag == 's')
-      job.steps = whole_number(optarg, 0);
-    else if (flag == 't')
-      job.tolerance = real_number(optarg);
-    else if (flag == 'p')
-      job.pace_ms = whole_number(optarg, 0);
-    else if (flag == 'o')
-      job.output = optarg;
-    else if (flag == 'l')
-      job.ledger = true;
-    else
-      refuse(kUsage);
-  }
-  if (optind < argc) refuse(kUsage);
-  return job;
+/// The plate without its border.
+picture::Tile tile_of(const Share& share, const std::vector<double>& field) {
+  picture::Tile tile = {share.first_row, share.rows, 0, share.cols, {}};
+  for (std::size_t row = share.width(); row < share.cells() - share.width(); row += share.width())
+    tile.values.insert(tile.values.end(), field.begin() + static_cast<long>(row) + 1,
+                       field.begin() + static_cast<long>(row) + 1 + share.cols);
+  return tile;
 }
 
 void run(const Job& job) {
   const Share share = share_of(job);
-  if (job.rows < share.ranks) refuse("--rows: must be at least one for each rank");
+  if (job.rows < share.ranks) job::refuse("--rows: must be at least one for each rank");
   long step = 0;
   std::vector<double> field = cold_plate(share);
   auto session = belay::open(MPI_COMM_WORLD);  // belay
-  if (!session) stop(session.error());
+  if (!session) job::stop(session.error());
   session->protect("step", step), session->protect("field", field);  // belay
-  restore_or_start(share, *session, step, field);                    // belay
+  job::restore_or_start(*session, step);                             // belay
+  if (field.size() != share.cells())
+    job::stop("the checkpoint is of a plate of another size: give the same --rows and --cols");
   solve(job, share, *session, step, field);
   if (!job.output.empty()) write_field(job.output, share, field);
+  const picture::Tile tile = tile_of(share, field);
+  if (!job.picture.empty()) picture::write(job.picture, job.rows, job.cols, tile);
+  job::print_digest({std::as_bytes(std::span(tile.values))});
   if (job.ledger) print_ledger(share, *session);
-  if (const auto closed = session->close(); !closed) stop(closed.error());  // belay
+  if (const auto closed = session->close(); !closed) job::stop(closed.error());  // belay
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  run(parse_command_line(argc, argv));
+  Job job;
+  job.steps = 1000;
+  CLI::App app("Heat spreads over a plate: mpirun -n RANKS heat2d [options]");
+  const CLI::Range cells(1L, INT_MAX - 2L);
+  app.add_option("--rows", job.rows, "rows of the plate")->capture_default_str()->check(cells);
+  app.add_option("--cols", job.cols, "columns of the plate")->capture_default_str()->check(cells);
+  app.add_option("--tolerance", job.tolerance,
+                 "stop when all cells together change by less than this in a step")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--output", job.output, "write the final plate, row by row, as raw doubles");
+  app.add_flag("--ledger", job.ledger,
+               "show what the checkpoints wrote, and what full ones would have written");
+  job::parse(app, job, argc, argv);
+  run(job);
   MPI_Finalize();
 }

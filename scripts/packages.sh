@@ -13,6 +13,7 @@ build_packages=(
   libtomlplusplus-dev
   libxxhash-dev
   libcli11-dev
+  libpng-dev
   libgmock-dev
   libgtest-dev
   libbenchmark-dev
@@ -27,6 +28,8 @@ test_packages=(
   clang
   e2fsprogs
   libclang-rt-14-dev
+  patch
+  pkg-config
   python3
   python3-xxhash
   strace

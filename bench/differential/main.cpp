@@ -5,20 +5,13 @@
 #include "differential/jobs.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"
+#include "measure/process.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <optional>
-
-extern char** environ;
 
 namespace belay::bench {
 namespace fs = std::filesystem;
@@ -127,48 +120,8 @@ std::vector<Planned> make_plan(const Arguments& arguments) {
   return plan;
 }
 
-/// A directory of its own below the one that the user named, gone at the end.
-class Workplace {
- public:
-  explicit Workplace(const fs::path& parent) {
-    std::string name = (parent / "belay-bench-XXXXXX").string();
-    if (!::mkdtemp(name.data()))
-      die(fmt::format("mkdtemp {}: {}; name a writable directory with --dir", name,
-                      std::strerror(errno)));
-    path_ = name;
-  }
-  ~Workplace() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-bool run(const std::vector<std::string>& command) {
-  std::vector<char*> pointers;
-  for (const std::string& word : command) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  pid_t child = 0;
-  if (const int error =
-          ::posix_spawnp(&child, pointers[0], nullptr, nullptr, pointers.data(), environ);
-      error != 0) {
-    fmt::print(stderr, "bench: {}: {}\n", command[0], std::strerror(error));
-    return false;
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) die(fmt::format("waitpid: {}", std::strerror(errno)));
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-fs::path program() { return fs::read_symlink("/proc/self/exe"); }
 /// The same jobs under mpirun; beside the program, if the build has MPI.
-fs::path ranks_program() { return program().string() + "_ranks"; }
+fs::path ranks_program() { return this_program().string() + "_ranks"; }
 
 /// Why the job cannot run here; empty if it can.
 std::string obstacle(const Planned& planned, const fs::path& directory) {
@@ -186,11 +139,11 @@ std::optional<Json> run_planned(Planned planned, const fs::path& parent) {
   const fs::path result = workplace.path() / "result.json";
   fs::create_directory(stage);
   planned.job["dir"] = stage.string();
-  std::vector<std::string> command = {program().string()};
+  std::vector<std::string> command = {this_program().string()};
   if (planned.ranks > 1)
     command = {"mpirun", "-n", std::to_string(planned.ranks), ranks_program().string()};
   command.insert(command.end(), {"--job", planned.job.dump(), "--result", result.string()});
-  if (!run(command)) return std::nullopt;
+  if (!run_program(command)) return std::nullopt;
   return Json::parse(std::ifstream(result));
 }
 
@@ -205,9 +158,7 @@ void add_finding(Json& findings, const std::string& key, const Json& found) {
 }
 
 int run_all(const Arguments& arguments) {
-  // More ranks than processors are meant here. Other MPIs do not know these names.
-  ::setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
-  ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
+  allow_many_ranks();
   fs::create_directories(arguments.directory);
   if (arguments.json.has_parent_path()) fs::create_directories(arguments.json.parent_path());
 

@@ -40,9 +40,9 @@ void print_memory(const Json& row) {
   fmt::print("\nmemory of a session over {:.0f} MiB, three versions at 100 %\n", mib(row, "bytes"));
   fmt::print(
       "staging {:.1f} MiB, tables {:.2f} MiB ({:.1f} B a block), peak beyond protected "
-      "memory {:.1f} MiB: {:.1f} B a block beyond staging\n",
+      "memory {:.1f} MiB: {:.1f} B a block beyond staging; once per process {:.1f} MiB (code)\n",
       mib(row, "staging_bytes"), mib(row, "table_bytes"), number(row, "table_per_block"),
-      mib(row, "growth_bytes"), number(row, "growth_per_block"));
+      mib(row, "growth_bytes"), number(row, "growth_per_block"), mib(row, "first_session_bytes"));
 }
 
 void print_costs(const Json& rows, const char* title, const char* key) {

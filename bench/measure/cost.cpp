@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kChunkBytes = 16 << 20;
 constexpr std::size_t kDirectAlignment = 4096;
 
+using Pieces = std::span<const std::span<const std::byte>>;
+
 double now_ms(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
@@ -39,14 +41,15 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) std::uint64_t scan(
   return sum;
 }
 
-void plain_write(const fs::path& path, std::span<const std::byte> bytes) {
+void plain_write(const fs::path& path, Pieces pieces) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) die_of_errno("create", path);
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(file, bytes.data(), std::min(bytes.size(), kChunkBytes));
-    if (done < 0) die_of_errno("write", path);
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
+  for (std::span<const std::byte> bytes : pieces)
+    while (!bytes.empty()) {
+      const ssize_t done = ::write(file, bytes.data(), std::min(bytes.size(), kChunkBytes));
+      if (done < 0) die_of_errno("write", path);
+      bytes = bytes.subspan(static_cast<std::size_t>(done));
+    }
   if (::fsync(file) != 0) die_of_errno("fsync", path);
   if (::close(file) != 0) die_of_errno("close", path);
 }
@@ -84,12 +87,17 @@ fs::path baseline_file(Team& team, const fs::path& directory) {
   return directory / fmt::format("plain-{}", team.rank());
 }
 
-double timed_plain_write(Team& team, Image& image, const fs::path& file) {
+double timed_plain_write(Team& team, Pieces pieces, const fs::path& file) {
   team.barrier();
   Stopwatch watch;
-  plain_write(file, image.bytes());
+  plain_write(file, pieces);
   watch.stop();
   return watch.elapsed_ms(team);
+}
+
+double timed_plain_write(Team& team, Image& image, const fs::path& file) {
+  const std::span<const std::byte> whole = image.bytes();
+  return timed_plain_write(team, Pieces(&whole, 1), file);
 }
 
 }  // namespace
@@ -124,11 +132,16 @@ VersionCost take_version(Team& team, Session& session) {
           team.sum(static_cast<double>(stats.last.file_bytes))};
 }
 
-double measure_plain_write(Team& team, Image& image, const fs::path& directory) {
+double measure_plain_write(Team& team, Pieces pieces, const fs::path& directory) {
   const fs::path file = baseline_file(team, directory);
-  const double result = timed_plain_write(team, image, file);
+  const double result = timed_plain_write(team, pieces, file);
   fs::remove(file);
   return result;
+}
+
+double measure_plain_write(Team& team, Image& image, const fs::path& directory) {
+  const std::span<const std::byte> whole = image.bytes();
+  return measure_plain_write(team, Pieces(&whole, 1), directory);
 }
 
 Baselines measure_baselines(Team& team, Image& image, const fs::path& directory) {

@@ -46,6 +46,8 @@ struct Baselines {
 /// Collective. Every rank with its own file in `directory`, all at the same time.
 Baselines measure_baselines(Team& team, Image& image, const std::filesystem::path& directory);
 /// The first of them alone.
+double measure_plain_write(Team& team, std::span<const std::span<const std::byte>> pieces,
+                           const std::filesystem::path& directory);
 double measure_plain_write(Team& team, Image& image, const std::filesystem::path& directory);
 
 /// Makes the kernel forget the contents of files below `directory`; and of all files, if allowed

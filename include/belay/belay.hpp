@@ -18,6 +18,7 @@
 // Programs with MPI include <belay/mpi.hpp> as well and call belay::open(MPI_COMM_WORLD).
 #pragma once
 
+#include <belay/api.h>
 #include <belay/options.hpp>
 #include <belay/region.hpp>
 #include <belay/result.hpp>
@@ -51,7 +52,7 @@ class SessionCore;
 /// Nobody may write protected memory between entry and return of checkpoint(), or of add() and
 /// commit() for the regions that these capture. Errors come back as Result; of calls whose result
 /// was ignored, the first failure is kept and returned by wait() or close().
-class Session {
+class BELAY_API Session {
  public:
   explicit Session(std::unique_ptr<detail::SessionCore> core);
   Session(Session&&) noexcept;
@@ -141,6 +142,6 @@ class Session {
 };
 
 /// Opens or creates a store for a program of one process.
-[[nodiscard]] Result<Session> open(Options options = {});
+[[nodiscard]] BELAY_API Result<Session> open(Options options = {});
 
 }  // namespace belay

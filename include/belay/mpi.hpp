@@ -10,9 +10,9 @@ namespace belay {
 
 /// Collective over `communicator`, which is duplicated and otherwise left alone. Call it after
 /// MPI_Init and close() the session before MPI_Finalize. Any MPI thread level will do.
-[[nodiscard]] Result<Session> open(MPI_Comm communicator, Options options = {});
+[[nodiscard]] BELAY_API Result<Session> open(MPI_Comm communicator, Options options = {});
 
 /// The communicator of the ranks that compute. REQUIRES: a session opened with a communicator.
-MPI_Comm comm(const Session& session);
+BELAY_API MPI_Comm comm(const Session& session);
 
 }  // namespace belay

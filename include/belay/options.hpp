@@ -69,6 +69,7 @@ struct Options {
   Setting bandwidth = {};       ///< of the global tier
   Setting node = {};            ///< failure domain (host name)
   Setting ranks_per_node = {};  ///< ranks that share a node, where one machine plays many
+  Setting seed = {};            ///< of a new store's fingerprints, hexadecimal: for belay rehearse
   Setting log = {};             ///< error, warn, info, debug (warn)
   LogCallback on_log = {};      ///< receives messages up to `log`; the library itself never prints
 };

@@ -3,6 +3,7 @@
 // Session::protect and, for their own serializers, Writer and Reader.
 #pragma once
 
+#include <belay/api.h>
 #include <belay/result.hpp>
 #include <belay/types.hpp>
 
@@ -89,7 +90,7 @@ class Reader {
 };
 
 /// One region's memory behind a uniform face. Owned by the session that protects it.
-class RegionAccess {
+class BELAY_API RegionAccess {
  public:
   virtual ~RegionAccess() = default;
   virtual ElementType type() const = 0;
@@ -157,7 +158,7 @@ class VectorAccess final : public RegionAccess {
   std::vector<T, Allocator>* vector_;
 };
 
-class SerializerAccess final : public RegionAccess {
+class BELAY_API SerializerAccess final : public RegionAccess {
  public:
   SerializerAccess(std::function<void(Writer&)> save, std::function<void(Reader&)> load)
       : save_(std::move(save)), load_(std::move(load)) {}

@@ -2,6 +2,8 @@
 // Result<T>: a value or an Error. A subset of std::expected<T, Error>, so that it can become one.
 #pragma once
 
+#include <belay/api.h>
+
 #include <cassert>
 #include <optional>
 #include <string>
@@ -24,7 +26,7 @@ enum class Code {
 };
 
 /// The code's name as written above, for messages and logs.
-const char* name_of(Code code);
+BELAY_API const char* name_of(Code code);
 
 /// What went wrong, where, why, and what can be done about it.
 class Error {

@@ -2,6 +2,8 @@
 // Element types and shapes of regions.
 #pragma once
 
+#include <belay/api.h>
+
 #include <complex>
 #include <concepts>
 #include <cstddef>
@@ -34,7 +36,7 @@ enum class ElementKind : std::uint8_t {
   serialized = 14,  ///< what a save function wrote
 };
 
-const char* name_of(ElementKind kind);
+BELAY_API const char* name_of(ElementKind kind);
 
 struct ElementType {
   ElementKind kind = ElementKind::bytes;

@@ -90,9 +90,15 @@ struct RegionRecord {
   std::uint64_t first_block = 0;
 };
 
+/// Fingerprint and holder of every block of a version: 17 bytes a block.
+struct BlockTable {
+  std::vector<Fingerprint> fingerprints;
+  std::vector<std::uint8_t> holders;  ///< index into the manifest's segments
+};
+
 /// One rank's part of one version: its regions, and for each block the fingerprint and the segment
-/// that holds it. Flat arrays over all blocks: 17 bytes a block.
-struct Manifest {
+/// that holds it.
+struct Manifest : BlockTable {
   Origin origin;
   VersionKey parent;  ///< {0, 0}: none
   std::string application;
@@ -102,8 +108,6 @@ struct Manifest {
   Ledger ledger;
   std::vector<SegmentRef> segments;
   std::vector<RegionRecord> regions;
-  std::vector<Fingerprint> fingerprints;
-  std::vector<std::uint8_t> holders;  ///< index into segments
 
   std::uint64_t blocks_of(const RegionRecord& region) const {
     return (region.bytes + block_bytes - 1) / block_bytes;
@@ -115,7 +119,7 @@ struct Manifest {
   }
 };
 
-inline constexpr std::size_t kMaxSegments = 250;      ///< holders are one byte
+inline constexpr std::size_t kMaxSegments = 250;  ///< holders are one byte
 inline constexpr std::uint32_t kMinBlockBytes = 512;
 inline constexpr std::uint32_t kMaxBlockBytes = 4u << 20;
 inline constexpr std::size_t kMaxNameBytes = 255;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <variant>
 #include <vector>
@@ -220,6 +221,16 @@ Result<void> parse_node(std::string_view text, Settings& settings) {
   return {};
 }
 
+/// Rank 0's counts, so that ranks need not agree on it.
+Result<void> parse_seed(std::string_view text, Settings& settings) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed, 16);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(Code::invalid_argument, "must be 1 to 16 hexadecimal digits");
+  settings.seed = seed;
+  return {};
+}
+
 Result<void> check_local_codec(std::string_view text, Settings&) {
   if (!same_word(text, "raw"))
     return fail(Code::unsupported, "this version of Belay has no codec but raw yet");
@@ -260,6 +271,7 @@ constexpr std::array kOptions = {
     Option{"bandwidth", &O::bandwidth},
     Option{"node", &O::node, parse_node},
     Option{"ranks_per_node", &O::ranks_per_node, parse_number<&S::ranks_per_node, 1, kMaxRanks>},
+    Option{"seed", &O::seed, parse_seed},
     Option{"log", &O::log, parse_choice<&S::log, kLogLevels>},
 };
 

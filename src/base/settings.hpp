@@ -42,6 +42,7 @@ struct Settings {
   Dedup dedup = Dedup::local;
   std::optional<std::string> node;
   std::optional<std::uint64_t> ranks_per_node;
+  std::optional<std::uint64_t> seed;  ///< of a new store's fingerprints; unset: random
   LogLevel log = LogLevel::warn;
 };
 

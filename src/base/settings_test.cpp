@@ -339,6 +339,14 @@ TEST(Settings, TablesArraysAndDatesAreNoValues) {
   }
 }
 
+TEST(Settings, SeedsAreHexadecimal) {
+  EXPECT_FALSE(settings_of(sources_of({})).seed);
+  EXPECT_EQ(with("BELAY_SEED", "1f").seed, 0x1fu);
+  EXPECT_EQ(with("BELAY_SEED", "FFFFFFFFFFFFFFFF").seed, ~std::uint64_t{0});
+  for (const char* text : {"-1", "0x1", "1 ", "g", "10000000000000000"})
+    EXPECT_EQ(error_of(sources_of({{"BELAY_SEED", text}})).code(), Code::invalid_argument) << text;
+}
+
 TEST(SharedSettings, ListWhatAllRanksMustHaveInCommon) {
   EXPECT_EQ(shared_settings(settings_of(sources_of({}))),
             "application=solver\nblock=16384\nhash=xxh3\nkeep=2\ninterval=auto\nmtbf=1d\n"

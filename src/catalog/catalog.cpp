@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/catalog.hpp"
 
+#include <utility>
+
 namespace belay::catalog {
 
 Catalog::Catalog() { forget(); }
 
-void Catalog::adopt(std::shared_ptr<const Manifest> manifest,
-                    std::vector<std::uint64_t> live_bytes) {
+void Catalog::adopt(std::shared_ptr<Manifest> manifest, std::vector<std::uint64_t> live_bytes) {
+  whole_ = true;
   regions_.clear();
   next_region_ = 0;
   manifest_ = std::move(manifest);
@@ -14,6 +16,16 @@ void Catalog::adopt(std::shared_ptr<const Manifest> manifest,
 }
 
 void Catalog::forget() { adopt(std::make_shared<Manifest>(), {}); }
+
+BlockTable Catalog::lend() {
+  whole_ = false;
+  return std::exchange(static_cast<BlockTable&>(*manifest_), {});
+}
+
+void Catalog::give_back(BlockTable table, bool as_it_was) {
+  whole_ = as_it_was;
+  static_cast<BlockTable&>(*manifest_) = std::move(table);
+}
 
 const RegionRecord* Catalog::region(std::string_view name) const {
   const auto& all = manifest_->regions;

@@ -63,5 +63,23 @@ TEST(Catalog, CostsSeventeenBytesABlock) {
   EXPECT_EQ(catalog.memory_bytes(), 17'000u);
 }
 
+TEST(Catalog, IsNotWholeWhileItsTableIsLent) {
+  Catalog catalog;
+  auto manifest = manifest_of(1, {"a"});
+  manifest->fingerprints.resize(3);
+  manifest->holders.resize(3);
+  catalog.adopt(manifest, {});
+  BlockTable table = catalog.lend();
+  EXPECT_EQ(table.fingerprints.size(), 3u);
+  EXPECT_TRUE(catalog.manifest().fingerprints.empty());
+  EXPECT_NE(catalog.region("a"), nullptr);
+  EXPECT_FALSE(catalog.whole());
+  catalog.give_back(table, false);
+  EXPECT_FALSE(catalog.whole());
+  catalog.give_back(std::move(table), true);
+  EXPECT_TRUE(catalog.whole());
+  EXPECT_EQ(catalog.manifest().fingerprints.size(), 3u);
+}
+
 }  // namespace
 }  // namespace belay::catalog

@@ -154,5 +154,69 @@ TEST(LocalDedup, CostsAboutFiveBytesABlock) {
   EXPECT_LE(dedup.memory_bytes(), contents.size() * 6);
 }
 
+/// A version that overwrites the table of the older one, front to back.
+struct InPlace {
+  explicit InPlace(const std::vector<std::uint64_t>& contents) : older(manifest_of(contents)) {
+    dedup.index(older);
+    current = older;
+    static_cast<BlockTable&>(older) = {};
+    dedup.start(current, contents.size(), true);
+  }
+  void overwrite(std::uint64_t block, std::uint64_t content, std::uint8_t holder) {
+    dedup.displace(block);
+    current.fingerprints[block] = name_of(content);
+    current.holders[block] = holder;
+    dedup.add(block);
+    dedup.passed(block);
+  }
+  Manifest older;
+  Manifest current;
+  LocalDedup dedup;
+};
+
+TEST(LocalDedup, InPlaceOverwrittenBlocksAreRemembered) {
+  InPlace version({10, 11, 12, 13});
+  version.overwrite(0, 20, 1);
+  const auto old = version.dedup.find(name_of(10), kBlock);
+  ASSERT_TRUE(old);
+  EXPECT_FALSE(old->in_current);
+  EXPECT_EQ(old->holder, 0);
+  const auto now = version.dedup.find(name_of(20), kBlock);
+  ASSERT_TRUE(now);
+  EXPECT_TRUE(now->in_current);
+  EXPECT_EQ(now->holder, 1);
+}
+
+TEST(LocalDedup, InPlaceBlocksThatWerePassedAreTheCurrentVersions) {
+  InPlace version({10, 11});
+  EXPECT_FALSE(version.dedup.find(name_of(10), kBlock)->in_current);
+  version.current.holders[0] = 1;  // the same content, under the new manifest's number
+  version.dedup.passed(0);
+  const auto found = version.dedup.find(name_of(10), kBlock);
+  EXPECT_TRUE(found->in_current);
+  EXPECT_EQ(found->holder, 1);
+  EXPECT_FALSE(version.dedup.find(name_of(11), kBlock)->in_current);
+}
+
+TEST(LocalDedup, InPlaceOnlyHalfOfTheBlocksIsRemembered) {
+  InPlace version({10, 11, 12, 13});
+  for (std::uint64_t block = 0; block < 3; ++block) version.overwrite(block, 20 + block, 1);
+  EXPECT_TRUE(version.dedup.find(name_of(11), kBlock));
+  EXPECT_FALSE(version.dedup.find(name_of(12), kBlock));
+  EXPECT_TRUE(version.dedup.find(name_of(13), kBlock));
+}
+
+TEST(LocalDedup, AfterSeparatingTheOlderVersionsTableIsItsOwnAgain) {
+  InPlace version({10, 11, 12, 13});
+  version.overwrite(0, 20, 1);
+  static_cast<BlockTable&>(version.older) = version.current;
+  version.current.fingerprints.resize(1);
+  version.current.holders.resize(1);
+  version.dedup.separate();
+  EXPECT_TRUE(version.dedup.find(name_of(20), kBlock)->in_current);
+  EXPECT_FALSE(version.dedup.find(name_of(10), kBlock)->in_current);
+  EXPECT_FALSE(version.dedup.find(name_of(12), kBlock)->in_current);
+}
+
 }  // namespace
 }  // namespace belay::dedup

@@ -2,10 +2,16 @@
 #include "os/cgroup.hpp"
 
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 namespace belay::os {
 namespace {
+
+using ReadLimit = std::function<std::optional<double>(const std::string& directory)>;
+
+/// Version 1 says "no limit" by a number near 2^63.
+constexpr double kNoLimit = 9e18;
 
 std::optional<double> quota_v2(const std::string& directory) {
   std::ifstream file(directory + "/cpu.max");  // "max 100000" or "150000 100000"
@@ -32,9 +38,17 @@ bool contains(const std::string& controllers, const std::string& wanted) {
   return false;
 }
 
-}  // namespace
+std::optional<double> memory_limit(const std::string& directory, const char* name) {
+  std::ifstream file(directory + "/" + name);  // "max" or a number
+  double limit = 0;
+  if (file >> limit && limit > 0 && limit < kNoLimit) return limit;
+  return std::nullopt;
+}
 
-std::optional<double> cgroup_processors(const std::string& root) {
+/// The smallest limit of the groups that `controller` puts this process in. `v2` and `v1` read one
+/// from a group's directory.
+std::optional<double> smallest_limit(const std::string& root, const std::string& controller,
+                                     const ReadLimit& v2, const ReadLimit& v1) {
   std::optional<double> smallest;
   std::ifstream groups(root + "/proc/self/cgroup");  // lines "number:controllers:path"
   for (std::string line; std::getline(groups, line);) {
@@ -42,18 +56,35 @@ std::optional<double> cgroup_processors(const std::string& root) {
     const std::size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool v2 = controllers.empty();
-    if (!v2 && !contains(controllers, "cpu")) continue;
-    const std::string mount = root + "/sys/fs/cgroup" + (v2 ? "" : "/cpu");
+    const bool is_v2 = controllers.empty();
+    if (!is_v2 && !contains(controllers, controller)) continue;
+    const std::string mount = root + "/sys/fs/cgroup" + (is_v2 ? "" : "/" + controller);
     // Every group above limits too. Inside a container the path may be the host's, where there is
     // nothing to be found but at the mount itself.
     for (std::string path = line.substr(second + 1);; path.resize(path.find_last_of('/'))) {
-      const auto quota = v2 ? quota_v2(mount + path) : quota_v1(mount + path);
-      if (quota && (!smallest || *quota < *smallest)) smallest = quota;
+      const auto limit = is_v2 ? v2(mount + path) : v1(mount + path);
+      if (limit && (!smallest || *limit < *smallest)) smallest = limit;
       if (path.find('/') == std::string::npos) break;
     }
   }
   return smallest;
+}
+
+}  // namespace
+
+std::optional<double> cgroup_processors(const std::string& root) {
+  return smallest_limit(root, "cpu", quota_v2, quota_v1);
+}
+
+std::optional<std::uint64_t> cgroup_memory_bytes(const std::string& root) {
+  const auto limit = smallest_limit(
+      root, "memory",
+      [](const std::string& directory) { return memory_limit(directory, "memory.max"); },
+      [](const std::string& directory) {
+        return memory_limit(directory, "memory.limit_in_bytes");
+      });
+  if (!limit) return std::nullopt;
+  return static_cast<std::uint64_t>(*limit);
 }
 
 }  // namespace belay::os

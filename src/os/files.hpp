@@ -20,7 +20,7 @@ namespace belay::os {
 inline constexpr std::size_t kDirectAlignment = 4096;  ///< of offsets, lengths and addresses
 
 /// An open file. Closing is explicit where its error matters; the destructor closes silently.
-/// One thread at a time.
+/// One thread at a time, but for read(), which several may call.
 class File {
  public:
   virtual ~File() = default;

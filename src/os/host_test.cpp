@@ -56,6 +56,20 @@ TEST_F(CgroupTest, FirstVersionReadsQuotaAndPeriod) {
   EXPECT_EQ(cgroup_processors(root_), 3.0);
 }
 
+TEST_F(CgroupTest, MemoryIsLimitedByTheSmallestOfAllGroups) {
+  EXPECT_FALSE(cgroup_memory_bytes(root_));
+  put("/proc/self/cgroup", "0::/job/step\n");
+  put("/sys/fs/cgroup/job/step/memory.max", "max\n");
+  EXPECT_FALSE(cgroup_memory_bytes(root_));
+  put("/sys/fs/cgroup/job/memory.max", "1073741824\n");
+  EXPECT_EQ(cgroup_memory_bytes(root_), 1073741824u);
+  put("/proc/self/cgroup", "5:memory:/job\n");
+  put("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_FALSE(cgroup_memory_bytes(root_));
+  put("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "4096\n");
+  EXPECT_EQ(cgroup_memory_bytes(root_), 4096u);
+}
+
 TEST(Host, UsableProcessorsFollowTheAffinity) {
   EXPECT_GE(usable_processors(), 1u);
   cpu_set_t before;

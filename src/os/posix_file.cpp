@@ -24,8 +24,8 @@ bool PosixFile::set_direct(bool direct) {
 
 // A file system may accept the flag and refuse the transfer: a larger alignment than ours, or a
 // kind of file that it cannot do it for.
-bool PosixFile::may_retry_buffered(int error) {
-  if (error != EINVAL || !direct_ || !set_direct(false)) return false;
+bool PosixFile::may_retry_buffered(int error, bool was_direct) {
+  if (error != EINVAL || !was_direct || !set_direct(false)) return false;
   direct_ = false;
   return true;
 }
@@ -36,6 +36,7 @@ Unexpected PosixFile::failed(const char* operation) const {
 
 Result<void> PosixFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
+    const bool direct = direct_;
     const ssize_t written = retry([&] {
       return ::pwrite(descriptor_.number(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     });
@@ -45,7 +46,7 @@ Result<void> PosixFile::write(std::uint64_t offset, std::span<const std::byte> b
       continue;
     }
     const int error = written == 0 ? EIO : errno;
-    if (!may_retry_buffered(error)) return Unexpected(error_of(error, "write", path_));
+    if (!may_retry_buffered(error, direct)) return Unexpected(error_of(error, "write", path_));
   }
   return {};
 }
@@ -53,6 +54,7 @@ Result<void> PosixFile::write(std::uint64_t offset, std::span<const std::byte> b
 Result<std::size_t> PosixFile::read(std::uint64_t offset, std::span<std::byte> bytes) {
   std::size_t done = 0;
   while (done < bytes.size()) {
+    const bool direct = direct_;
     const ssize_t got = retry([&] {
       return ::pread(descriptor_.number(), bytes.data() + done, bytes.size() - done,
                      static_cast<off_t>(offset + done));
@@ -60,11 +62,11 @@ Result<std::size_t> PosixFile::read(std::uint64_t offset, std::span<std::byte> b
     if (got == 0) break;
     if (got < 0) {
       const int error = errno;
-      if (may_retry_buffered(error)) continue;
+      if (may_retry_buffered(error, direct)) continue;
       return Unexpected(error_of(error, "read", path_));
     }
     done += static_cast<std::size_t>(got);
-    if (direct_ && done % kDirectAlignment != 0) {
+    if (direct && done % kDirectAlignment != 0) {
       // Going on from here would be refused as unaligned, though it is only the end of the file.
       BELAY_ASSIGN(const std::uint64_t end, size());
       if (offset + done >= end) break;

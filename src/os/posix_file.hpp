@@ -5,6 +5,7 @@
 #include "os/descriptor.hpp"
 #include "os/files.hpp"
 
+#include <atomic>
 #include <string>
 
 namespace belay::os {
@@ -25,12 +26,12 @@ class PosixFile final : public File {
 
  private:
   bool set_direct(bool direct);
-  bool may_retry_buffered(int error);
+  bool may_retry_buffered(int error, bool was_direct);
   Unexpected failed(const char* operation) const;
 
   Descriptor descriptor_;
   std::string path_;
-  bool direct_ = false;
+  std::atomic<bool> direct_ = false;
 };
 
 }  // namespace belay::os

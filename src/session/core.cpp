@@ -215,7 +215,7 @@ Result<void> SessionCore::capture_region(const std::string& name,
   const std::vector<bool>* dirty = nullptr;
   // What a serializer saves has no lasting address that a tracker could watch.
   if (access.type().kind != ElementKind::serialized) {
-    BELAY_ASSIGN(const auto memory, access.view());
+    BELAY_ASSIGN(const auto memory, within("region '" + name + "'", access.view()));
     dirty = dirty_sets_.collect(name, memory, settings_.block_bytes);
   }
   BELAY_TRY(capture_->add(name, access, dirty));
@@ -251,10 +251,10 @@ Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
     submit_housekeeping();
   }
   const std::uint64_t sealing = clock_.now_ns();
+  flight_->reuse(std::exchange(dedup_, {}));  // everything was captured by now
   auto sealed = capture_->seal();
   if (!sealed) return Unexpected(give_up_version(sealed.error(), entry_ns));
   capture_.reset();
-  dedup_ = {};  // the flight makes a new one of its own blocks; two would only take memory
   const std::uint64_t sealed_ns = clock_.now_ns() - sealing;
   stats_.last.wait_ns += sealed_ns;
   stats_.last.blocking_ns += sealed_ns;

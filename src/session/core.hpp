@@ -41,6 +41,7 @@ struct CoreParts {
   vote::Claim claim;
   std::unique_ptr<fingerprint::Hasher> hasher;
   std::unique_ptr<os::Parallel> parallel;
+  unsigned read_threads = 1;
   std::unique_ptr<session::Worker> worker;
   std::unique_ptr<capture::Tracker> tracker;
 };
@@ -92,6 +93,7 @@ class SessionCore {
   static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
   void adopt_flight();
   Result<void> drop_flight();
+  void reload_catalog();
   Result<void> settle_store();
   void submit_housekeeping();
   void finish_housekeeping();

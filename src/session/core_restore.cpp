@@ -98,7 +98,8 @@ Result<void> SessionCore::fill(const Manifest& manifest,
                                equipment_.parallel,
                                equipment_.staging,
                                equipment_.worker};
-  return session::read_regions(equipment, manifest, matches);
+  os::Parallel readers(parts_.read_threads);
+  return session::read_regions(equipment, readers, manifest, matches);
 }
 
 Result<bool> SessionCore::all_succeed(const Result<void>& mine, std::optional<Error>& reason) {

@@ -110,12 +110,23 @@ Result<void> SessionCore::drop_flight() {
     dirty_sets_.version_exists();
   } else {
     dirty_sets_.version_failed();
+    reload_catalog();
   }
   index_is_current_ = false;
   holdings_.discard(key);
   if (planted(Mistake::reuse_version)) holdings_.reuse_number(key.version);
   flight_.reset();
   return {};
+}
+
+/// The version that failed has overwritten the block table of the last existing one.
+void SessionCore::reload_catalog() {
+  if (catalog_.whole()) return;
+  auto manifest = within_memory([&] { return load(catalog_.key()); });
+  if (manifest) return catalog_.give_back(std::move(static_cast<BlockTable&>(*manifest)), true);
+  log_.warn("version {} cannot be read back, so the next one writes everything: {}",
+            catalog_.key().version, manifest.error().message());
+  catalog_.forget();
 }
 
 void SessionCore::submit_housekeeping() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Only what changed is written, and it comes back whatever the sizes, the blocks and the hash.
+#include "os/faulty_files.hpp"
 #include "session/session_test.hpp"
+
+#include <map>
 
 namespace belay::session {
 namespace {
@@ -144,6 +147,80 @@ TEST_F(Differential, EqualBlocksOfDifferentRegionsAreStoredOnce) {
   b.clear();
   must(session.restore());
   EXPECT_EQ(b, saved);
+}
+
+TEST_F(Differential, TwoArraysThatSwapTheirContentCostNothing) {
+  auto session = open();
+  auto older = noise(20 * kPerBlock, 1);
+  auto newer = noise(20 * kPerBlock, 2);
+  must(session.protect("newer", newer));
+  must(session.protect("older", older));
+  take(session);
+  std::swap(older, newer);
+  const Ledger ledger = take_ledger(session);
+  EXPECT_EQ(ledger.written_bytes, 0u);
+  EXPECT_EQ(ledger.duplicate_here_bytes, 40 * kBlock);
+  std::vector<std::uint64_t> found_older, found_newer;
+  must(session.protect("newer", found_newer));
+  must(session.protect("older", found_older));
+  must(session.restore());
+  EXPECT_EQ(found_older, older);
+  EXPECT_EQ(found_newer, newer);
+}
+
+TEST_F(Differential, AfterAFailedVersionTheNextOneIsDifferentialStill) {
+  bool full = false;
+  os::FaultyFiles faulty(memory_, [&](const os::Operation& operation) {
+    const bool hit = full && operation.kind == os::Operation::Kind::write;
+    return os::Action{.error = hit ? ENOSPC : 0};
+  });
+  files_ = &faulty;
+  auto session = open();
+  auto numbers = noise(20 * kPerBlock, 1);
+  must(session.protect("numbers", numbers));
+  take(session);
+  full = true;
+  const auto saved = numbers;
+  numbers = noise(20 * kPerBlock, 2);
+  EXPECT_FALSE(session.checkpoint());
+  EXPECT_FALSE(session.wait());
+  full = false;
+  numbers = saved;
+  ++numbers[3 * kPerBlock];
+  EXPECT_EQ(take_ledger(session).written_bytes, kBlock);
+}
+
+TEST_F(Differential, RegionsComeBackHoweverTheyGrowShrinkComeAndGo) {
+  auto session = open();
+  std::mt19937_64 random(7);
+  const auto one_in = [&random](std::uint64_t n) { return random() % n == 0; };
+  std::map<std::string, std::vector<std::uint64_t>> regions;
+  for (int version = 0; version < 150; ++version) {
+    for (const char* name : {"a", "b", "c", "d"}) {
+      if (regions.count(name) == 0 && one_in(3)) {
+        must(session.protect(name, regions[name]));
+      } else if (regions.count(name) == 1 && one_in(12)) {
+        must(session.unprotect(name));
+        regions.erase(name);
+      }
+    }
+    for (auto& [name, region] : regions) {
+      if (one_in(3)) region.resize(random() % (6 * kPerBlock));
+      // Few contents, so that blocks move between places and versions.
+      for (auto& number : region)
+        if (one_in(4 * kPerBlock)) number = random() % 4;
+    }
+    if (regions.size() > 1 && one_in(4))
+      std::swap(regions.begin()->second, regions.rbegin()->second);
+    must(session.begin());
+    if (regions.count("c") == 1 && one_in(2)) must(session.add("c"));
+    must(session.commit());
+    must(session.wait());
+    const auto saved = regions;
+    for (auto& [name, region] : regions) region.assign(region.size() + 1, 99);
+    if (!regions.empty()) must(session.restore());
+    ASSERT_EQ(regions, saved) << "in version " << version;
+  }
 }
 
 TEST_F(Differential, WithoutDedupEveryBlockIsStored) {

@@ -130,10 +130,10 @@ Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
   return {};
 }
 
-Result<void> Flight::publish_manifest(capture::StagingBuffer& scratch) {
+Result<void> Flight::publish_manifest(capture::StagingBuffer& scratch, store::FileWriter* segment) {
   manifest->ledger.file_bytes = file_bytes_;
-  BELAY_ASSIGN(const std::uint64_t bytes,
-               vote::publish(equipment_.tier, *manifest, scratch.memory.bytes(), visible_));
+  BELAY_ASSIGN(const std::uint64_t bytes, vote::publish(equipment_.tier, *manifest, segment,
+                                                        scratch.memory.bytes(), visible_));
   file_bytes_ += bytes;
   manifest->ledger.file_bytes = file_bytes_;
   return {};
@@ -142,7 +142,7 @@ Result<void> Flight::publish_manifest(capture::StagingBuffer& scratch) {
 Result<void> Flight::publish_with_own_scratch() {
   BELAY_ASSIGN(auto* scratch, equipment_.staging.try_acquire());
   if (scratch == nullptr) return fail(Code::no_space, "no staging memory is free");
-  auto published = publish_manifest(*scratch);
+  auto published = publish_manifest(*scratch, nullptr);
   equipment_.staging.release(scratch);
   return published;
 }
@@ -150,9 +150,12 @@ Result<void> Flight::publish_with_own_scratch() {
 Result<void> Flight::vote(capture::StagingBuffer* last) {
   if (last == nullptr) return publish_with_own_scratch();
   BELAY_TRY(write_segment_end(*last));
-  if (planted(Mistake::vote_early)) BELAY_TRY(publish_with_own_scratch());
-  BELAY_TRY(segment_->finish(planted(Mistake::skip_data_sync)));
-  return planted(Mistake::vote_early) ? Result<void>{} : publish_manifest(*last);
+  if (planted(Mistake::vote_early)) {
+    BELAY_TRY(publish_with_own_scratch());
+    return segment_->finish();
+  }
+  BELAY_TRY(segment_->complete());
+  return publish_manifest(*last, &*segment_);
 }
 
 void Flight::finish(capture::StagingBuffer* last) {

@@ -28,6 +28,9 @@ class Flight {
   std::shared_ptr<Manifest> manifest;
   std::vector<bool> written;  ///< which blocks are in this version's segment, in its order
 
+  /// Lends the index of the older version, whose memory takes that of this one once it has voted.
+  /// To be called before finish() is submitted.
+  void reuse(dedup::LocalDedup index) { index_ = std::move(index); }
   /// Reserves room for the segment's header at the front of its first buffer.
   void start_segment(capture::StagingBuffer& buffer);
 
@@ -61,11 +64,11 @@ class Flight {
   /// Says which region it was that changed; only finish() may read the manifest's regions.
   void name_changed_region();
   Result<void> write_pages(capture::StagingBuffer& buffer, std::size_t bytes);
-  /// Writes the last buffer, index and footer; FileWriter::finish() makes them durable.
+  /// Writes the last buffer, index and footer.
   Result<void> write_segment_end(capture::StagingBuffer& last);
   Result<void> vote(capture::StagingBuffer* last);
   Result<void> publish_with_own_scratch();
-  Result<void> publish_manifest(capture::StagingBuffer& scratch);
+  Result<void> publish_manifest(capture::StagingBuffer& scratch, store::FileWriter* segment);
   void remove_unpublished();
 
   Equipment& equipment_;

@@ -2,6 +2,7 @@
 #include "base/try.hpp"
 #include "os/host.hpp"
 #include "session/core.hpp"
+#include "session/linkage.hpp"
 #include "session/seams.hpp"
 #include "vote/agreement.hpp"
 
@@ -134,15 +135,22 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
                                                 .application = settings.application,
                                                 .host = seams.host,
                                                 .pid = seams.pid,
-                                                .patience_ns = lock_patience(settings)})));
+                                                .patience_ns = lock_patience(settings),
+                                                .seed = settings.seed})));
   BELAY_ASSIGN(parts.hasher,
                within("open", vote::agree_on(
                                   *group, make_hasher(settings.hash, parts.claim.identity.seed))));
   parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
+  parts.read_threads = seams.read_threads;
   parts.worker = make_worker(settings, seams);
   parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();
   parts.group = std::move(group);
   return Session(std::make_unique<detail::SessionCore>(std::move(parts)));
+}
+
+Result<Session> open_over(const MakeGroup& make_group, Options options) {
+  return within_memory(
+      [&] { return open_session(system_seams(), make_group, std::move(options)); });
 }
 
 }  // namespace belay::session
@@ -150,14 +158,11 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
 namespace belay {
 
 Result<Session> open(Options options) {
-  return within_memory([&] {
-    return session::open_session(
-        session::system_seams(),
-        [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-          return ranks::make_solo_group();
-        },
-        std::move(options));
-  });
+  return session::open_over(
+      [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
+        return ranks::make_solo_group();
+      },
+      std::move(options));
 }
 
 }  // namespace belay

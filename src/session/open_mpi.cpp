@@ -2,16 +2,12 @@
 #include <belay/mpi.hpp>
 
 #include "comm/mpi_group.hpp"
-#include "session/core.hpp"
-#include "session/seams.hpp"
+#include "session/linkage.hpp"
 
 namespace belay {
 
-detail::SessionCore& core_of(const Session& session);
-
 Result<Session> open(MPI_Comm communicator, Options options) {
-  return session::open_session(
-      session::system_seams(),
+  return session::open_over(
       [communicator](std::uint64_t timeout_ns, os::Clock& clock) {
         return ranks::make_mpi_group(communicator, timeout_ns, clock);
       },
@@ -19,7 +15,7 @@ Result<Session> open(MPI_Comm communicator, Options options) {
 }
 
 MPI_Comm comm(const Session& session) {
-  auto* group = dynamic_cast<ranks::MpiGroup*>(&core_of(session).group());
+  auto* group = dynamic_cast<ranks::MpiGroup*>(&session::group_of(session));
   return group == nullptr ? MPI_COMM_NULL : group->communicator();
 }
 

@@ -34,7 +34,8 @@ Result<std::uint64_t> fit(RegionAccess& access, const RegionRecord& record,
                 "restore: region '{}' holds {} in {}, but is protected as {}; protect it with the "
                 "type that it was saved with",
                 record.name, describe(record.type), what, describe(type));
-  BELAY_ASSIGN(const auto room, access.room(record.bytes));
+  BELAY_ASSIGN(const auto room,
+               within(fmt::format("restore: region '{}'", record.name), access.room(record.bytes)));
   if (room.size() == record.bytes) return record.bytes;
   if (options.allow_resized) return std::min<std::uint64_t>(room.size(), record.bytes);
   return fail(
@@ -94,7 +95,7 @@ Result<std::vector<RegionMatch>> match_regions(const Manifest& manifest,
   return matches;
 }
 
-Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
+Result<void> read_regions(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
                           const std::vector<RegionMatch>& matches) {
   std::vector<std::vector<WantedBlock>> wanted(manifest.segments.size());
   for (const RegionMatch& match : matches) {
@@ -117,7 +118,8 @@ Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
   }
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (!wanted[i].empty())
-      BELAY_TRY(read_blocks(equipment, manifest, manifest.segments[i], std::move(wanted[i])));
+      BELAY_TRY(
+          read_blocks(equipment, readers, manifest, manifest.segments[i], std::move(wanted[i])));
   return {};
 }
 

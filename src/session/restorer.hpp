@@ -33,7 +33,8 @@ Result<std::vector<RegionMatch>> match_regions(const Manifest& manifest,
                                                const std::string& what, Log& log);
 
 /// Fills the memory of the matched regions. An error means that this version cannot be read here.
-Result<void> read_regions(Equipment& equipment, const Manifest& manifest,
+/// `readers` wait for the disk.
+Result<void> read_regions(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
                           const std::vector<RegionMatch>& matches);
 
 /// Lets regions take what was filled in: runs load functions.

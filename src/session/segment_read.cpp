@@ -16,10 +16,12 @@
 namespace belay::session {
 namespace {
 
-// Dead bytes between two wanted blocks are read too if they are fewer than this: cheaper than a
+// Dead bytes between two wanted blocks are read too if they are not more than this: cheaper than a
 // second request.
-constexpr std::uint64_t kGapBytes = std::uint64_t{128} << 10;
-constexpr std::uint64_t kPieceBytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t kGapBytes = std::uint64_t{16} << 10;
+// Several requests of this size under way reach the disk's speed.
+constexpr std::uint64_t kRunBytes = std::uint64_t{1} << 20;
+constexpr std::size_t kPieceBlocks = 16;  ///< that one thread verifies and copies at a time
 
 std::uint64_t round_down(std::uint64_t value) {
   return value / os::kDirectAlignment * os::kDirectAlignment;
@@ -29,28 +31,40 @@ std::uint64_t round_up(std::uint64_t value) { return round_down(value + os::kDir
 struct PlacedBlock {
   WantedBlock wanted;
   std::uint64_t offset = 0;  ///< in the file
+  std::uint64_t at = 0;      ///< in the buffer
 };
 
-/// One request: blocks [first, last) of the sorted list, pages [begin, end) of the file.
-struct Chunk {
+/// Pages [begin, end) of the file, read at once to place `at` of a buffer: blocks [first, last) of
+/// the sorted list.
+struct Run {
   std::size_t first = 0;
   std::size_t last = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  std::uint64_t at = 0;
+};
+
+/// Runs that share a buffer.
+struct Chunk {
+  std::size_t first_run = 0;
+  std::size_t last_run = 0;  ///< past the last
+  std::uint64_t bytes = 0;
 };
 
 /// A chunk on its way: filled by the worker, looked at when `done`.
 struct Request {
   Chunk chunk;
   capture::StagingBuffer* buffer = nullptr;
-  Result<std::size_t> got = std::size_t{0};
+  std::vector<Result<std::size_t>> got;  ///< of each run
   std::atomic<bool> done = false;
 };
 
 class SegmentRead {
  public:
-  SegmentRead(Equipment& equipment, const Manifest& manifest, const SegmentRef& segment)
+  SegmentRead(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
+              const SegmentRef& segment)
       : equipment_(equipment),
+        readers_(readers),
         manifest_(manifest),
         segment_(segment),
         where_(equipment.tier.place() + "/" + format::segment_name(segment.id)) {}
@@ -59,7 +73,8 @@ class SegmentRead {
     BELAY_ASSIGN(file_, equipment_.tier.open(format::segment_name(segment_.id)));
     BELAY_ASSIGN(const format::SegmentIndex index, load_index());
     BELAY_TRY(place(index, std::move(wanted)));
-    cut_into_chunks();
+    cut_into_runs();
+    gather_chunks();
     auto read = read_chunks();
     equipment_.worker.wait_all();  // no request may outlive its file
     for (Request& request : requests_) equipment_.staging.release(request.buffer);
@@ -70,18 +85,26 @@ class SegmentRead {
   Result<std::vector<std::byte>> read_range(std::uint64_t begin, std::uint64_t end);
   Result<format::SegmentIndex> load_index();
   Result<void> place(const format::SegmentIndex& index, std::vector<WantedBlock> wanted);
-  void cut_into_chunks();
+  void cut_into_runs();
+  void gather_chunks();
   Result<void> read_chunks();
   Result<bool> request_next();
+  void fill(Request& request);
   Result<void> deliver(const Request& request);
+  Result<void> check_whole(const Request& request) const;
+  /// False: the content is not what the fingerprint names.
+  bool deliver_block(const PlacedBlock& block, std::span<const std::byte> content,
+                     bool unchecked) const;
   Unexpected missing(const WantedBlock& block) const;
 
   Equipment& equipment_;
+  os::Parallel& readers_;
   const Manifest& manifest_;
   const SegmentRef& segment_;
   std::string where_;
   std::unique_ptr<os::File> file_;
   std::vector<PlacedBlock> placed_;
+  std::vector<Run> runs_;
   std::vector<Chunk> chunks_;
   std::size_t next_chunk_ = 0;
   std::deque<Request> requests_;
@@ -155,19 +178,41 @@ Result<void> SegmentRead::place(const format::SegmentIndex& index,
   return {};
 }
 
-void SegmentRead::cut_into_chunks() {
-  const std::uint64_t most = equipment_.staging.buffer_bytes();
+void SegmentRead::cut_into_runs() {
+  const std::uint64_t most = std::min<std::uint64_t>(equipment_.staging.buffer_bytes(), kRunBytes);
   for (std::size_t i = 0; i < placed_.size(); ++i) {
     const std::uint64_t begin = placed_[i].offset;
     const std::uint64_t end = round_up(begin + placed_[i].wanted.length);
-    if (!chunks_.empty() && begin <= chunks_.back().end + kGapBytes &&
-        end <= chunks_.back().begin + most) {
-      chunks_.back().end = std::max(chunks_.back().end, end);
-      chunks_.back().last = i + 1;
+    if (!runs_.empty() && begin <= runs_.back().end + kGapBytes &&
+        end <= runs_.back().begin + most) {
+      runs_.back().end = std::max(runs_.back().end, end);
+      runs_.back().last = i + 1;
     } else {
-      chunks_.push_back({i, i + 1, round_down(begin), end});
+      runs_.push_back({i, i + 1, round_down(begin), end, 0});
     }
   }
+}
+
+void SegmentRead::gather_chunks() {
+  const std::uint64_t most = equipment_.staging.buffer_bytes();
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    Run& run = runs_[i];
+    const std::uint64_t bytes = run.end - run.begin;
+    if (chunks_.empty() || chunks_.back().bytes + bytes > most) chunks_.push_back({i, i, 0});
+    run.at = chunks_.back().bytes;
+    chunks_.back().bytes += bytes;
+    chunks_.back().last_run = i + 1;
+    for (std::size_t block = run.first; block < run.last; ++block)
+      placed_[block].at = run.at + (placed_[block].offset - run.begin);
+  }
+}
+
+void SegmentRead::fill(Request& request) {
+  const auto memory = request.buffer->memory.bytes();
+  readers_.run(request.got.size(), [&](std::size_t i) {
+    const Run& run = runs_[request.chunk.first_run + i];
+    request.got[i] = file_->read(run.begin, memory.subspan(run.at, run.end - run.begin));
+  });
 }
 
 /// Starts the next read if there is a buffer for it.
@@ -178,10 +223,9 @@ Result<bool> SegmentRead::request_next() {
   Request& request = requests_.emplace_back();
   request.chunk = chunks_[next_chunk_++];
   request.buffer = buffer;
+  request.got.assign(request.chunk.last_run - request.chunk.first_run, std::size_t{0});
   equipment_.worker.submit([this, &request] {
-    const Chunk& chunk = request.chunk;
-    request.got =
-        file_->read(chunk.begin, request.buffer->memory.bytes().first(chunk.end - chunk.begin));
+    fill(request);
     request.done.store(true, std::memory_order_release);
   });
   return true;
@@ -204,31 +248,39 @@ Result<void> SegmentRead::read_chunks() {
   return {};
 }
 
+Result<void> SegmentRead::check_whole(const Request& request) const {
+  for (std::size_t i = 0; i < request.got.size(); ++i) {
+    const Run& run = runs_[request.chunk.first_run + i];
+    const auto& got = request.got[i];
+    if (!got) return Unexpected(got.error());
+    if (run.begin + *got < run.end)
+      return fail(Code::corruption, "{}: ends at byte {}, before byte {}", where_, run.begin + *got,
+                  run.end);
+  }
+  return {};
+}
+
+bool SegmentRead::deliver_block(const PlacedBlock& block, std::span<const std::byte> content,
+                                bool unchecked) const {
+  if (!unchecked && equipment_.hasher.hash(content) != block.wanted.fingerprint) return false;
+  os::copy_past_cache(block.wanted.to, content.data(), block.wanted.fits);
+  return true;
+}
+
 Result<void> SegmentRead::deliver(const Request& request) {
-  if (!request.got) return Unexpected(request.got.error());
-  const Chunk& chunk = request.chunk;
-  const auto bytes = std::as_const(request.buffer->memory).bytes().first(*request.got);
-  const std::size_t count = chunk.last - chunk.first;
-  const std::size_t pieces = std::clamp<std::size_t>(
-      static_cast<std::size_t>((chunk.end - chunk.begin) / kPieceBytes), 1, count);
+  BELAY_TRY(check_whole(request));
+  const auto memory = std::as_const(request.buffer->memory).bytes();
+  const std::size_t first = runs_[request.chunk.first_run].first;
+  const std::size_t count = runs_[request.chunk.last_run - 1].last - first;
+  const std::size_t pieces = (count + kPieceBlocks - 1) / kPieceBlocks;
   std::atomic<const PlacedBlock*> bad = nullptr;
   equipment_.parallel.run(pieces, [&](std::size_t piece) {
-    const std::size_t last = chunk.first + count * (piece + 1) / pieces;
-    for (std::size_t i = chunk.first + count * piece / pieces; i < last; ++i) {
+    const std::size_t last = first + count * (piece + 1) / pieces;
+    for (std::size_t i = first + count * piece / pieces; i < last; ++i) {
       const PlacedBlock& block = placed_[i];
-      const WantedBlock& wanted = block.wanted;
-      const std::uint64_t at = block.offset - chunk.begin;
-      if (at + wanted.length > bytes.size()) {
+      const bool unchecked = planted(Mistake::skip_verification) && i == first;
+      if (!deliver_block(block, memory.subspan(block.at, block.wanted.length), unchecked))
         bad = &block;
-        return;
-      }
-      const auto content = bytes.subspan(at, wanted.length);
-      const bool unchecked = planted(Mistake::skip_verification) && i == chunk.first;
-      if (!unchecked && equipment_.hasher.hash(content) != wanted.fingerprint) {
-        bad = &block;
-        return;
-      }
-      os::copy_past_cache(wanted.to, content.data(), wanted.fits);
     }
   });
   if (const PlacedBlock* block = bad.load())
@@ -242,9 +294,9 @@ Result<void> SegmentRead::deliver(const Request& request) {
 
 }  // namespace
 
-Result<void> read_blocks(Equipment& equipment, const Manifest& manifest, const SegmentRef& segment,
-                         std::vector<WantedBlock> wanted) {
-  return SegmentRead(equipment, manifest, segment).run(std::move(wanted));
+Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
+                         const SegmentRef& segment, std::vector<WantedBlock> wanted) {
+  return SegmentRead(equipment, readers, manifest, segment).run(std::move(wanted));
 }
 
 }  // namespace belay::session

@@ -21,7 +21,7 @@ struct WantedBlock {
 };
 
 /// Every block is verified by its fingerprint before it is copied.
-Result<void> read_blocks(Equipment& equipment, const Manifest& manifest, const SegmentRef& segment,
-                         std::vector<WantedBlock> wanted);
+Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
+                         const SegmentRef& segment, std::vector<WantedBlock> wanted);
 
 }  // namespace belay::session

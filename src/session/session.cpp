@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/try.hpp"
 #include "session/core.hpp"
+#include "session/linkage.hpp"
 
 namespace belay {
 
@@ -59,5 +60,7 @@ Result<void> Session::load(Version, std::span<const std::span<std::byte>>) {
 }
 
 detail::SessionCore& core_of(const Session& session) { return *session.core_; }
+
+ranks::Group& session::group_of(const Session& session) { return core_of(session).group(); }
 
 }  // namespace belay

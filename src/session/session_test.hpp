@@ -117,6 +117,7 @@ class SessionTest : public testing::Test {
     seams.clock = &clock_;
     seams.environment.clear();
     seams.hash_threads = 1;
+    seams.read_threads = 1;
     seams.host = host_;
     seams.pid = 4711;
     seams.make_worker = make_worker_;

@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kWindowBytes = std::uint64_t{8} << 20;
 constexpr std::size_t kWindowBlocks = 8192;
 constexpr std::uint64_t kPieceBytes = std::uint64_t{256} << 10;
+constexpr std::size_t kEarlyBytes = std::size_t{1} << 20;
 constexpr std::uint16_t kUnmapped = 0xffff;
 
 std::size_t pieces_of(std::size_t items, std::uint64_t bytes) {
@@ -30,7 +31,7 @@ bool comparable(const Manifest& a, const Manifest& b) {
 }  // namespace
 
 VersionCapture::VersionCapture(Equipment& equipment, std::shared_ptr<Flight> flight,
-                               const catalog::Catalog& catalog, dedup::LocalDedup* dedup,
+                               catalog::Catalog& catalog, dedup::LocalDedup* dedup,
                                SegmentDoubts doubts)
     : equipment_(equipment),
       flight_(std::move(flight)),
@@ -48,27 +49,57 @@ VersionCapture::VersionCapture(Equipment& equipment, std::shared_ptr<Flight> fli
 
 void VersionCapture::expect(std::size_t regions, std::uint64_t bytes) {
   const std::size_t blocks = bytes / manifest_.block_bytes + regions;  // one may be short in each
+  in_place_ = comparable(manifest_, older_) && !older_.fingerprints.empty();
+  if (in_place_) static_cast<BlockTable&>(manifest_) = catalog_.lend();
   manifest_.regions.reserve(regions);
   manifest_.fingerprints.reserve(blocks);
   manifest_.holders.reserve(blocks);
   flight_->written.reserve(blocks);
-  if (dedup_ != nullptr) dedup_->start(manifest_, blocks);
+  if (dedup_ != nullptr) dedup_->start(manifest_, blocks, in_place_);
+}
+
+const BlockTable& VersionCapture::older_blocks() const { return in_place_ ? manifest_ : older_; }
+
+bool VersionCapture::stays_in_place(const RegionRecord& record) const {
+  const std::size_t index = manifest_.regions.size();
+  if (index >= older_.regions.size()) return true;
+  const RegionRecord& old = older_.regions[index];
+  return record.name == old.name &&
+         (record.bytes == old.bytes || index + 1 == older_.regions.size());
+}
+
+Result<void> VersionCapture::leave_place() {
+  BELAY_TRY(flush());
+  BlockTable mine;
+  mine.fingerprints.reserve(manifest_.fingerprints.capacity());
+  mine.holders.reserve(manifest_.holders.capacity());
+  const auto passed = static_cast<std::ptrdiff_t>(next_block_);
+  mine.fingerprints.assign(manifest_.fingerprints.begin(), manifest_.fingerprints.begin() + passed);
+  mine.holders.assign(manifest_.holders.begin(), manifest_.holders.begin() + passed);
+  catalog_.give_back(std::exchange(static_cast<BlockTable&>(manifest_), std::move(mine)),
+                     next_block_ == 0);
+  in_place_ = false;
+  if (dedup_ != nullptr) dedup_->separate();
+  return {};
 }
 
 Result<void> VersionCapture::add(const std::string& name, RegionAccess& access,
                                  const std::vector<bool>* dirty) {
   BELAY_ASSIGN(const auto bytes, within("region '" + name + "'", access.view()));
-  RegionRecord record{name, access.type(), access.shape(), bytes.size(),
-                      manifest_.fingerprints.size()};
+  RegionRecord record{name, access.type(), access.shape(), bytes.size(), next_block_};
   const std::uint64_t blocks = manifest_.blocks_of(record);
-  if (record.first_block + blocks > dedup::kMaxBlocks)
+  if (next_block_ + blocks > dedup::kMaxBlocks)
     return fail(Code::invalid_argument,
                 "region '{}': more than {} blocks in one rank; use a larger `block`", name,
                 dedup::kMaxBlocks);
+  if (in_place_ && !stays_in_place(record)) BELAY_TRY(leave_place());
   const auto region = static_cast<std::uint32_t>(manifest_.regions.size());
-  manifest_.fingerprints.resize(record.first_block + blocks);
-  manifest_.holders.resize(record.first_block + blocks);
-  flight_->written.resize(record.first_block + blocks);
+  next_block_ += blocks;
+  if (manifest_.fingerprints.size() < next_block_) {
+    manifest_.fingerprints.resize(next_block_);
+    manifest_.holders.resize(next_block_);
+  }
+  flight_->written.resize(next_block_);
   manifest_.regions.push_back(record);
   manifest_.ledger.protected_bytes += bytes.size();
 
@@ -78,31 +109,30 @@ Result<void> VersionCapture::add(const std::string& name, RegionAccess& access,
     const std::uint32_t length = manifest_.length_of(record, i);
     const bool same_place = i < old_blocks && older_.length_of(*old, i) == length;
     const std::uint64_t previous = same_place ? old->first_block + i : kNoBlock;
-    const std::uint64_t block = record.first_block + i;
+    Candidate candidate{{}, record.first_block + i, previous, region};
     if (dirty != nullptr && !(*dirty)[i] && is_untouched(previous)) {
-      manifest_.fingerprints[block] = older_.fingerprints[previous];
-      keep(block, older_.holders[previous]);
       manifest_.ledger.untouched_bytes += length;
-      continue;
+    } else {
+      candidate.bytes = bytes.subspan(i * manifest_.block_bytes, length);
+      window_bytes_ += length;
     }
-    window_.push_back({bytes.subspan(i * manifest_.block_bytes, length), block, previous, region});
-    window_bytes_ += length;
+    window_.push_back(candidate);
     if (window_bytes_ >= kWindowBytes || window_.size() >= kWindowBlocks) BELAY_TRY(flush());
   }
   return {};
 }
 
 bool VersionCapture::is_untouched(std::uint64_t previous) const {
-  return previous != kNoBlock && !avoided_[older_.holders[previous]];
+  return previous != kNoBlock && !avoided_[older_blocks().holders[previous]];
 }
 
-void VersionCapture::keep(std::uint64_t block, std::uint8_t old_holder) {
+std::uint8_t VersionCapture::kept_segment(std::uint8_t old_holder) {
   std::uint16_t& mapped = new_segments_[old_holder];
   if (mapped == kUnmapped) {
     mapped = static_cast<std::uint16_t>(manifest_.segments.size());
     manifest_.segments.push_back(older_.segments[old_holder]);
   }
-  manifest_.holders[block] = static_cast<std::uint8_t>(mapped);
+  return static_cast<std::uint8_t>(mapped);
 }
 
 std::uint8_t VersionCapture::own_segment() {
@@ -113,10 +143,16 @@ std::uint8_t VersionCapture::own_segment() {
   return static_cast<std::uint8_t>(own_segment_);
 }
 
-Result<void> VersionCapture::flush() {
-  if (window_.empty()) return {};
+void VersionCapture::enter(std::uint64_t block, const Fingerprint& fingerprint,
+                           std::uint8_t holder) {
+  manifest_.fingerprints[block] = fingerprint;
+  manifest_.holders[block] = holder;
+}
+
+void VersionCapture::hash_window() {
   blocks_.clear();
-  for (const Candidate& candidate : window_) blocks_.push_back(candidate.bytes);
+  for (const Candidate& candidate : window_)
+    if (!candidate.bytes.empty()) blocks_.push_back(candidate.bytes);
   fingerprints_.resize(blocks_.size());
   const std::size_t pieces = pieces_of(blocks_.size(), window_bytes_);
   equipment_.parallel.run(pieces, [&](std::size_t piece) {
@@ -125,52 +161,71 @@ Result<void> VersionCapture::flush() {
     equipment_.hasher.hash(std::span(blocks_).subspan(first, count),
                            std::span(fingerprints_).subspan(first, count));
   });
-  for (std::size_t i = 0; i < window_.size(); ++i) {
-    manifest_.fingerprints[window_[i].block] = fingerprints_[i];
-    if (found_unchanged(window_[i], fingerprints_[i])) continue;
-    if (found_duplicate(window_[i], fingerprints_[i])) continue;
-    BELAY_TRY(stage(window_[i], fingerprints_[i]));
+}
+
+Result<void> VersionCapture::flush() {
+  if (window_.empty()) return {};
+  hash_window();
+  std::size_t hashed = 0;
+  for (const Candidate& candidate : window_) {
+    if (candidate.bytes.empty()) {
+      const BlockTable& older = older_blocks();
+      enter(candidate.block, older.fingerprints[candidate.previous],
+            kept_segment(older.holders[candidate.previous]));
+    } else {
+      BELAY_TRY(decide(candidate, fingerprints_[hashed++]));
+    }
+    if (in_place_ && dedup_ != nullptr) dedup_->passed(candidate.block);
   }
   copy_staged();
   window_.clear();
   window_bytes_ = 0;
+  // A worker without work may as well write what there is: little would be left for the end.
+  if (buffer_ != nullptr && buffer_->used >= kEarlyBytes && !equipment_.worker.pending())
+    return next_buffer();
+  return {};
+}
+
+Result<void> VersionCapture::decide(const Candidate& candidate, const Fingerprint& fingerprint) {
+  if (found_unchanged(candidate, fingerprint)) return {};
+  const auto holder = find_duplicate(candidate, fingerprint);
+  // From here on the table is overwritten: what it says of the older version was read before.
+  if (in_place_ && dedup_ != nullptr) dedup_->displace(candidate.block);
+  if (!holder) return stage(candidate, fingerprint);
+  enter(candidate.block, fingerprint, *holder);
+  manifest_.ledger.duplicate_here_bytes += candidate.bytes.size();
   return {};
 }
 
 bool VersionCapture::found_unchanged(const Candidate& candidate, const Fingerprint& fingerprint) {
-  if (candidate.previous == kNoBlock || older_.fingerprints[candidate.previous] != fingerprint)
+  const BlockTable& older = older_blocks();
+  if (candidate.previous == kNoBlock || older.fingerprints[candidate.previous] != fingerprint)
     return false;
-  const std::uint8_t holder = older_.holders[candidate.previous];
+  const std::uint8_t holder = older.holders[candidate.previous];
   if (doubts_.missing[holder]) return false;
+  const std::uint64_t length = candidate.bytes.size();
   // Carried blocks go the way of changed ones, and may turn out to be there already: content that
   // one place has moved out of a segment must not hold other places in it.
-  if (avoided_[holder] && found_duplicate(candidate, fingerprint)) return true;
+  if (avoided_[holder] && find_duplicate(candidate, fingerprint)) return false;
   if (doubts_.carry[holder] > 0) {
-    const std::uint64_t length = candidate.bytes.size();
     if (doubts_.carry[holder] != store::kCarryAll)
       doubts_.carry[holder] -= std::min(doubts_.carry[holder], length);
     manifest_.ledger.carried_bytes += length;
     return false;
   }
-  keep(candidate.block, holder);
-  manifest_.ledger.unchanged_bytes += candidate.bytes.size();
+  enter(candidate.block, fingerprint, kept_segment(holder));
+  manifest_.ledger.unchanged_bytes += length;
   return true;
 }
 
-bool VersionCapture::found_duplicate(const Candidate& candidate, const Fingerprint& fingerprint) {
-  if (dedup_ == nullptr) return false;
-  const auto length = static_cast<std::uint32_t>(candidate.bytes.size());
-  const auto found = dedup_->find(fingerprint, length);
-  if (!found) return false;
-  if (found->in_current) {
-    manifest_.holders[candidate.block] = manifest_.holders[found->block];
-  } else {
-    const std::uint8_t holder = older_.holders[found->block];
-    if (avoided_[holder]) return false;
-    keep(candidate.block, holder);
-  }
-  manifest_.ledger.duplicate_here_bytes += length;
-  return true;
+std::optional<std::uint8_t> VersionCapture::find_duplicate(const Candidate& candidate,
+                                                           const Fingerprint& fingerprint) {
+  if (dedup_ == nullptr) return {};
+  const auto found = dedup_->find(fingerprint, static_cast<std::uint32_t>(candidate.bytes.size()));
+  if (!found) return {};
+  if (found->in_current) return found->holder;
+  if (avoided_[found->holder]) return {};
+  return kept_segment(found->holder);
 }
 
 Result<void> VersionCapture::stage(const Candidate& candidate, const Fingerprint& fingerprint) {
@@ -185,7 +240,7 @@ Result<void> VersionCapture::stage(const Candidate& candidate, const Fingerprint
                              static_cast<std::uint32_t>(length), candidate.region});
   buffer_->used += length;
   copies_.push_back({to, candidate.bytes});
-  manifest_.holders[candidate.block] = own_segment();
+  enter(candidate.block, fingerprint, own_segment());
   flight_->written[candidate.block] = true;
   manifest_.ledger.written_bytes += length;
   if (dedup_ != nullptr) dedup_->add(candidate.block);
@@ -240,6 +295,8 @@ void VersionCapture::submit(std::function<void()> job) {
 
 Result<void> VersionCapture::seal() {
   BELAY_TRY(flush());
+  manifest_.fingerprints.resize(next_block_);
+  manifest_.holders.resize(next_block_);
   submit([flight = flight_, last = std::exchange(buffer_, nullptr)] { flight->finish(last); });
   return {};
 }

@@ -28,9 +28,10 @@ struct SegmentDoubts {
 class VersionCapture {
  public:
   /// `dedup` may be nullptr: then equal blocks are stored each. `catalog` and `dedup` must outlive
-  /// this; the index of `dedup` must be of the catalog's manifest.
-  VersionCapture(Equipment& equipment, std::shared_ptr<Flight> flight,
-                 const catalog::Catalog& catalog, dedup::LocalDedup* dedup, SegmentDoubts doubts);
+  /// this; the index of `dedup` must be of the catalog's manifest. The catalog may lend its block
+  /// table, which is then lost: if this version fails, it must be loaded again.
+  VersionCapture(Equipment& equipment, std::shared_ptr<Flight> flight, catalog::Catalog& catalog,
+                 dedup::LocalDedup* dedup, SegmentDoubts doubts);
 
   /// To be called first. Makes room for so much, which is only a guess.
   void expect(std::size_t regions, std::uint64_t bytes);
@@ -51,9 +52,9 @@ class VersionCapture {
   static constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
 
   struct Candidate {
-    fingerprint::Block bytes;
-    std::uint64_t block;     ///< in the new manifest
-    std::uint64_t previous;  ///< same place in the last existing version, or kNoBlock
+    fingerprint::Block bytes;  ///< empty: a tracker says that it was not written
+    std::uint64_t block;       ///< in the new manifest
+    std::uint64_t previous;    ///< same place in the last existing version, or kNoBlock
     std::uint32_t region;
   };
   struct Copy {
@@ -61,11 +62,23 @@ class VersionCapture {
     fingerprint::Block from;
   };
 
+  /// The blocks of the last existing version, as far as they were not overwritten in place.
+  const BlockTable& older_blocks() const;
+  /// The new manifest can overwrite the older one's block table as long as both have the same
+  /// regions in the same order; only the last may change its size.
+  bool stays_in_place(const RegionRecord& record) const;
+  Result<void> leave_place();
   bool is_untouched(std::uint64_t previous) const;
-  void keep(std::uint64_t block, std::uint8_t old_holder);
+  /// The old segment's place in the new manifest.
+  std::uint8_t kept_segment(std::uint8_t old_holder);
   std::uint8_t own_segment();
+  void enter(std::uint64_t block, const Fingerprint& fingerprint, std::uint8_t holder);
+  void hash_window();
+  Result<void> decide(const Candidate& candidate, const Fingerprint& fingerprint);
   bool found_unchanged(const Candidate& candidate, const Fingerprint& fingerprint);
-  bool found_duplicate(const Candidate& candidate, const Fingerprint& fingerprint);
+  /// The segment that has this content already.
+  std::optional<std::uint8_t> find_duplicate(const Candidate& candidate,
+                                             const Fingerprint& fingerprint);
   Result<void> stage(const Candidate& candidate, const Fingerprint& fingerprint);
   void copy_staged();
   Result<capture::StagingBuffer*> acquire();
@@ -76,12 +89,14 @@ class VersionCapture {
   std::shared_ptr<Flight> flight_;
   Manifest& manifest_;
   const Manifest& older_;
-  const catalog::Catalog& catalog_;
+  catalog::Catalog& catalog_;
   dedup::LocalDedup* dedup_;
   SegmentDoubts doubts_;
   std::vector<bool> avoided_;                ///< old segments that get no new references
   std::vector<std::uint16_t> new_segments_;  ///< old segment -> index in the new manifest
   std::uint16_t own_segment_;
+  bool in_place_ = false;         ///< the new manifest overwrites the block table of the older one
+  std::uint64_t next_block_ = 0;  ///< blocks of the regions added so far
 
   std::vector<Candidate> window_;
   std::uint64_t window_bytes_ = 0;

@@ -13,8 +13,9 @@ namespace belay::store {
 namespace {
 
 // Reserving ahead keeps large files in one piece and saves a journal transaction for each write;
-// for small files it would cost more than it saves.
-constexpr std::uint64_t kReserveBytes = std::uint64_t{64} << 20;
+// what is left over must be given back, so small files reserve nothing and others as much as they
+// have already.
+constexpr std::uint64_t kMostReservedBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kWorthReserving = std::uint64_t{4} << 20;
 
 Error explain_no_space(const Error& error, Tier& tier, std::uint64_t needed) {
@@ -53,7 +54,7 @@ Result<FileWriter> FileWriter::create(Tier& tier, std::string name) {
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {
   const std::uint64_t end = written_ + bytes.size();
   if (end > reserved_ && bytes.size() >= kWorthReserving) {
-    reserved_ = end + kReserveBytes;
+    reserved_ = end + std::min(written_, kMostReservedBytes);
     // A reservation that does not fit is no reason to fail: what is needed may still fit.
     (void)file_->reserve(reserved_);
   }
@@ -86,10 +87,16 @@ Result<void> FileWriter::append_aligned(std::span<const std::byte> bytes) {
   return bytes.empty() ? Result<void>{} : write(bytes);
 }
 
-Result<void> FileWriter::finish(bool skip_sync) {
+Result<void> FileWriter::complete() {
   assert(offset() % os::kDirectAlignment == 0);
   if (used_ > 0) BELAY_TRY(flush());
-  if (reserved_ > written_) BELAY_TRY(file_->truncate(written_));
+  if (reserved_ <= written_) return {};
+  reserved_ = 0;
+  return file_->truncate(written_);
+}
+
+Result<void> FileWriter::finish(bool skip_sync) {
+  BELAY_TRY(complete());
   if (!skip_sync)
     if (auto done = file_->sync(); !done)
       return Unexpected(explain_no_space(done.error(), *tier_, 0));

@@ -20,7 +20,7 @@ class FileWriter final : public ByteSink {
  public:
   static Result<FileWriter> create(Tier& tier, std::string name);
 
-  /// Lends aligned memory of whole pages for append(), until finish().
+  /// Lends aligned memory of whole pages for append(), until complete() or finish().
   void lend(std::span<std::byte> buffer) { buffer_ = buffer; }
   /// Goes through the lent buffer.
   Result<void> append(std::span<const std::byte> bytes) override;
@@ -28,7 +28,9 @@ class FileWriter final : public ByteSink {
   Result<void> append_aligned(std::span<const std::byte> bytes);
   std::uint64_t offset() const override { return written_ + used_; }
 
-  /// Makes the contents durable (not the name: Tier::sync_names()). REQUIRES: offset() is aligned.
+  /// Everything is written; the lent buffer is free again. REQUIRES: offset() is aligned.
+  Result<void> complete();
+  /// Completes, and makes the contents durable (not the name: Tier::sync_names()).
   Result<void> finish(bool skip_sync = false);
   const std::string& name() const { return name_; }
 

@@ -164,6 +164,7 @@ Result<std::vector<Survey>> exchange_surveys(ranks::Group& group, const Survey& 
 Result<Identity> settle_identity(Surroundings& around, const std::vector<Survey>& surveys,
                                  const ClaimRequest& request) {
   std::uint64_t made[3] = {around.random.next(), around.random.next(), around.random.next()};
+  if (request.seed) made[2] = *request.seed;
   BELAY_TRY(around.group.broadcast(std::as_writable_bytes(std::span(made)), 0));
   Identity identity{{made[0], made[1]}, made[2], around.group.size(), request.application};
   BELAY_ASSIGN(const auto found, common_identity(surveys));

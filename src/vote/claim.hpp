@@ -28,6 +28,7 @@ struct ClaimRequest {
   /// How long to wait for locks that others hold. Ranks without a lock to take wait meanwhile, so
   /// it must be less than the group's deadline.
   std::uint64_t patience_ns = 10'000'000'000;
+  std::optional<std::uint64_t> seed = {};  ///< of fingerprints, if the store is new; unset: random
 };
 
 /// Everything outside that a claim needs.

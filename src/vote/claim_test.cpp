@@ -53,6 +53,26 @@ class ClaimTest : public testing::Test {
   Log log_;
 };
 
+TEST_F(ClaimTest, ANewStoreTakesTheSeedOfRankZeroAndKeepsIt) {
+  const auto seeded = [](std::uint64_t seed) {
+    ClaimRequest wanted = request();
+    wanted.seed = seed;
+    return wanted;
+  };
+  claim_together(
+      2, [&](Rank rank) { return seeded(17 + rank); },
+      [](Rank, const Result<Claim>& claim) {
+        ASSERT_TRUE(claim) << claim.error().message();
+        EXPECT_EQ(claim->identity.seed, 17u);
+      });
+  claim_together(
+      2, [&](Rank) { return seeded(99); },
+      [](Rank, const Result<Claim>& claim) {
+        ASSERT_TRUE(claim) << claim.error().message();
+        EXPECT_EQ(claim->identity.seed, 17u);
+      });
+}
+
 TEST_F(ClaimTest, EachOpeningIsARunOfTheSameStore) {
   StoreId store;
   for (std::uint64_t run = 1; run <= 3; ++run) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vote/publish.hpp"
 
+#include "base/mistakes.hpp"
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
@@ -28,13 +29,17 @@ bool remove_file(store::Tier& tier, const std::string& name, Log& log) {
 }  // namespace
 
 Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
-                              std::span<std::byte> buffer, bool& visible) {
+                              store::FileWriter* segment, std::span<std::byte> buffer,
+                              bool& visible) {
   const std::string name = format::manifest_name(manifest.origin.key, manifest.origin.rank);
   const std::string temporary = format::temporary_name(name);
   BELAY_ASSIGN(auto writer, store::FileWriter::create(tier, temporary));
   writer.lend(buffer);
   BELAY_TRY(format::encode_manifest(manifest, writer));
   const std::uint64_t bytes = writer.offset();
+  BELAY_TRY(writer.complete());
+  // Both files' blocks and names are in one journal transaction by now: the first sync writes it.
+  if (segment != nullptr) BELAY_TRY(segment->finish(planted(Mistake::skip_data_sync)));
   BELAY_TRY(writer.finish());
   // The segment's name must be durable before the manifest can be seen; older ones are already.
   if (names_own_segment(manifest)) BELAY_TRY(tier.sync_names());

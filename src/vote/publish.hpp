@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/nouns.hpp"
+#include "store/file_writer.hpp"
 #include "store/tier.hpp"
 
 #include <cstdint>
@@ -15,12 +16,15 @@
 
 namespace belay::vote {
 
-/// Writes the manifest, makes everything that it names durable by name, and publishes it: from then
-/// on this rank has voted. Returns the bytes written. `buffer` is aligned memory. `visible` is set
-/// as soon as others may see the manifest, whether or not this succeeds.
-/// REQUIRES: the contents of every segment that the manifest names are durable.
+/// Writes the manifest, makes everything that it names durable, and publishes it: from then on this
+/// rank has voted. Returns the bytes written. `segment` is the version's own, complete but not yet
+/// durable (nullptr: none, or durable): made so together with the manifest it costs less. `buffer`
+/// is aligned memory. `visible` is set as soon as others may see the manifest, whether or not this
+/// succeeds.
+/// REQUIRES: the contents of every other segment that the manifest names are durable.
 Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
-                              std::span<std::byte> buffer, bool& visible);
+                              store::FileWriter* segment, std::span<std::byte> buffer,
+                              bool& visible);
 
 /// Files that may go. Manifests go first and durably, so that no manifest ever names a segment that
 /// was removed on purpose.

@@ -57,7 +57,7 @@ class Publish : public testing::Test {
 };
 
 TEST_F(Publish, AVoteIsTheManifestUnderItsName) {
-  const auto bytes = publish(*tier_, manifest_, buffer_.bytes(), visible_);
+  const auto bytes = publish(*tier_, manifest_, nullptr, buffer_.bytes(), visible_);
   ASSERT_TRUE(bytes) << bytes.error().message();
   EXPECT_EQ(memory_.peek("/d/manifest-000004-0000000005-000000")->size(), *bytes);
   EXPECT_TRUE(load_manifest(*tier_, {4, 5}, 0, StoreId{1, 2}));
@@ -65,7 +65,7 @@ TEST_F(Publish, AVoteIsTheManifestUnderItsName) {
 
 TEST_F(Publish, ContentsAreDurableBeforeTheNameAndTheNameBeforeItReturns) {
   manifest_.segments = {{{{4, 5}, 0}, 4096}};
-  ASSERT_TRUE(publish(*tier_, manifest_, buffer_.bytes(), visible_));
+  ASSERT_TRUE(publish(*tier_, manifest_, nullptr, buffer_.bytes(), visible_));
   EXPECT_LT(first(Kind::sync), first(Kind::sync_directory)) << "the manifest's contents";
   EXPECT_LT(first(Kind::sync_directory), first(Kind::rename)) << "the segment's name";
   EXPECT_LT(first(Kind::list), first(Kind::rename)) << "still ours?";
@@ -74,7 +74,7 @@ TEST_F(Publish, ContentsAreDurableBeforeTheNameAndTheNameBeforeItReturns) {
 
 TEST_F(Publish, ALaterRunEndsItWithBusyAndWithoutAVote) {
   put("run-000005");
-  const auto refused = publish(*tier_, manifest_, buffer_.bytes(), visible_);
+  const auto refused = publish(*tier_, manifest_, nullptr, buffer_.bytes(), visible_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::busy);
   EXPECT_FALSE(there("manifest-000004-0000000005-000000"));

@@ -62,6 +62,7 @@ Result<Session> open_rank(os::Files& files, std::unique_ptr<ranks::Group> group,
   seams.files = &files;
   seams.environment.clear();
   seams.hash_threads = 1;
+  seams.read_threads = 1;
   auto shared = std::make_shared<std::unique_ptr<ranks::Group>>(std::move(group));
   return session::open_session(
       seams,

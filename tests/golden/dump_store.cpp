@@ -103,6 +103,7 @@ void dump_rank(std::unique_ptr<ranks::Group>& group, Options options, Dump& dump
   session::Seams seams = session::system_seams();
   seams.environment.clear();
   seams.hash_threads = 1;
+  seams.read_threads = 1;
   const Rank rank = group->rank();
   auto session = session::open_session(
       seams,

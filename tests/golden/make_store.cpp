@@ -97,6 +97,7 @@ Session open_fixed(Scene& scene, const session::MakeGroup& make_group) {
   seams.clock = &scene.clock;
   seams.random = &random;
   seams.hash_threads = 1;
+  seams.read_threads = 1;
   seams.host = scene.host;
   seams.pid = scene.pid;
   seams.environment.clear();

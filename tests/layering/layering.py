@@ -28,7 +28,9 @@ ALLOWED = {
     "model": {"base", "os"},
     "marks": {"base", "os"},
     "session": {"base", "os", "vote", "model"} | STAGES,
+    "inspect": {"base", "os", "vote"} | STAGES,
     "transparent": {"base", "os", "vote", "model", "session"} | STAGES,
+    "c": {"base", "session"},
     "files": {"base", "os", "vote", "model", "session"} | STAGES,
 }
 # Stages never include each other, with one exception: a tier holds files whose names and bytes are

@@ -86,6 +86,7 @@ Result<Session> RankRun::open() {
   else
     seams.make_tracker = capture::make_no_tracker;
   seams.hash_threads = 1;
+  seams.read_threads = 1;
   seams.host = "machine";
   seams.program = "simulated";
   seams.pid = 1000 + 10 * shared_->number + rank_;

@@ -3,6 +3,18 @@
 
 namespace belay::tool {
 
-void add_commands(CLI::App& tool, Shell& shell) { add_version(tool, shell); }
+void add_commands(CLI::App& tool, Shell& shell) {
+  add_list(tool, shell);
+  add_show(tool, shell);
+  add_check(tool, shell);
+  add_diff(tool, shell);
+  add_extract(tool, shell);
+  add_stats(tool, shell);
+  add_prune(tool, shell);
+  add_doctor(tool, shell);
+  add_bench(tool, shell);
+  add_rehearse(tool, shell);
+  add_version(tool, shell);
+}
 
 }  // namespace belay::tool

@@ -6,6 +6,16 @@
 
 namespace belay::tool {
 
+void add_list(CLI::App& tool, Shell& shell);
+void add_show(CLI::App& tool, Shell& shell);
+void add_check(CLI::App& tool, Shell& shell);
+void add_diff(CLI::App& tool, Shell& shell);
+void add_extract(CLI::App& tool, Shell& shell);
+void add_stats(CLI::App& tool, Shell& shell);
+void add_prune(CLI::App& tool, Shell& shell);
+void add_bench(CLI::App& tool, Shell& shell);
+void add_doctor(CLI::App& tool, Shell& shell);
+void add_rehearse(CLI::App& tool, Shell& shell);
 void add_version(CLI::App& tool, Shell& shell);
 
 /// Declares them all.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/belay/shell.hpp"
 
+#include "tools/belay/table.hpp"
+
 #include <unistd.h>
 
 #include <cstdio>
@@ -60,11 +62,19 @@ void Shell::say(const std::string& line) const {
 }
 
 void Shell::answer(const nlohmann::json& document) {
-  if (json_) std::printf("%s\n", document.dump(2).c_str());
+  if (!json_) return;
+  // Names of files need not be UTF-8; what is not becomes U+FFFD.
+  std::printf("%s\n",
+              document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void Shell::complain(const std::string& message) const {
+  std::fflush(stdout);
+  std::fprintf(stderr, "belay: %s\n", message.c_str());
 }
 
 Exit Shell::fail(const Error& error) {
-  std::fprintf(stderr, "belay: %s\n", error.message().c_str());
+  complain(printable(error.message()));
   answer({{"error", {{"code", name_of(error.code())}, {"message", error.message()}}}});
   return exit_of(error.code());
 }

@@ -34,7 +34,9 @@ class Shell {
 
   void say(const std::string& line) const;      ///< to standard output; not with --json
   void answer(const nlohmann::json& document);  ///< to standard output; only with --json
-  /// "belay: message" to standard error, and {"error": ...} with --json. The exit code that fits.
+  /// "belay: message" to standard error.
+  void complain(const std::string& message) const;
+  /// complain(), and {"error": ...} with --json. The exit code that fits.
   Exit fail(const Error& error);
   /// Is there a terminal to draw on, and did nobody ask for quiet?
   bool draws() const;

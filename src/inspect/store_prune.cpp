@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/store_prune.hpp"
+
+#include "base/try.hpp"
+#include "store/retention.hpp"
+#include "vote/publish.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace belay::inspect {
+namespace {
+
+/// All ranks at once: a segment goes only if no manifest of any rank counts on it.
+store::KnownVersion known_of(const VersionView& version) {
+  store::KnownVersion known{version.key, version.state == VersionState::whole};
+  for (const PartView& part : version.parts) {
+    if (!part.manifest) {
+      known.segments.reset();
+      return known;
+    }
+    for (const SegmentRef& segment : part.manifest->segments) known.segments->push_back(segment.id);
+  }
+  return known;
+}
+
+std::vector<PlannedFile> files_of(const StoreView& view, format::NameKind kind) {
+  std::vector<PlannedFile> found;
+  for (std::size_t node = 0; node < view.nodes().size(); ++node)
+    for (const FoundFile& file : view.nodes()[node].files)
+      if (file.regular && file.parsed && !file.parsed->temporary && file.parsed->kind == kind)
+        found.push_back({node, file.name, *file.parsed, file.bytes});
+  return found;
+}
+
+/// What vote::remove_retired() takes: the files of one rank in one directory.
+using Shares = std::map<std::pair<std::size_t, Rank>, vote::Retired>;
+
+Result<void> remove_shares(const StoreView& view, const Shares& shares, Log& log) {
+  for (const auto& [place, retired] : shares) {
+    const auto& [node, rank] = place;
+    const auto tier = store::make_local_tier(view.files(), view.nodes()[node].directory);
+    if (!vote::remove_retired(*tier, retired, rank, log).empty())
+      return fail(Code::io, "not all files could be removed from {}; nothing is lost, try again",
+                  tier->place());
+    BELAY_TRY(tier->sync_names());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t PrunePlan::bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto* files : {&manifests, &segments})
+    for (const PlannedFile& file : *files) sum += file.bytes;
+  return sum;
+}
+
+Result<PrunePlan> plan_prune(const StoreView& view, std::uint64_t keep) {
+  if (view.mixed())
+    return fail(Code::corruption,
+                "{} is a mixture of stores; `belay check` names the files, put them where they "
+                "belong",
+                view.stores().front());
+  const store::RetentionRule rule{.keep = keep, .earlier_runs_count = true};
+  std::vector<store::KnownVersion> known;
+  for (const VersionView& version : view.versions()) known.push_back(known_of(version));
+  PrunePlan plan;
+  plan.versions = store::versions_to_retire(known, rule);
+  const std::set<VersionKey> retired(plan.versions.begin(), plan.versions.end());
+  std::erase_if(known, [&](const auto& version) { return retired.contains(version.key); });
+  for (PlannedFile& file : files_of(view, format::NameKind::manifest))
+    if (retired.contains(file.parsed.key)) plan.manifests.push_back(std::move(file));
+  if (retired.empty()) return plan;
+
+  const auto segments = files_of(view, format::NameKind::segment);
+  std::vector<SegmentId> here;
+  for (const PlannedFile& file : segments) here.push_back({file.parsed.key, file.parsed.rank});
+  const auto removed = store::segments_to_remove(here, known, rule);
+  const std::set<SegmentId> unneeded(removed.begin(), removed.end());
+  // Leftovers of versions newer than the kept ones may be the only trace of their numbers.
+  for (const PlannedFile& file : segments)
+    if (file.parsed.key <= plan.versions.front() &&
+        unneeded.contains({file.parsed.key, file.parsed.rank}))
+      plan.segments.push_back(file);
+  return plan;
+}
+
+Result<void> prune(const StoreView& view, const PrunePlan& plan, Log& log) {
+  Shares manifests;
+  Shares segments;
+  for (const PlannedFile& file : plan.manifests)
+    manifests[{file.node, file.parsed.rank}].manifests.push_back(file.parsed.key);
+  for (const PlannedFile& file : plan.segments)
+    segments[{file.node, file.parsed.rank}].segments.push_back({file.parsed.key, file.parsed.rank});
+  BELAY_TRY(remove_shares(view, manifests, log));
+  return remove_shares(view, segments, log);
+}
+
+}  // namespace belay::inspect

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inspect/store_view.hpp"
+
+#include "vote/recovery.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace belay::inspect {
+
+const char* name_of(VersionState state) {
+  switch (state) {
+    case VersionState::whole:
+      return "whole";
+    case VersionState::incomplete:
+      return "incomplete";
+    case VersionState::damaged:
+      break;
+  }
+  return "damaged";
+}
+
+const PartView* VersionView::part(Rank rank) const {
+  const auto found = std::find_if(parts.begin(), parts.end(),
+                                  [&](const PartView& part) { return part.rank == rank; });
+  return found == parts.end() ? nullptr : &*found;
+}
+
+const Manifest* VersionView::any_manifest() const {
+  for (const PartView& part : parts)
+    if (part.manifest) return &*part.manifest;
+  return nullptr;
+}
+
+Ledger VersionView::ledger_sum() const {
+  Ledger sum{.version = key.version};
+  const auto add = [&](std::uint64_t Ledger::*field, const Ledger& from) {
+    sum.*field += from.*field;
+  };
+  for (const PartView& part : parts) {
+    if (!part.manifest) continue;
+    for (const auto field :
+         {&Ledger::protected_bytes, &Ledger::untouched_bytes, &Ledger::unchanged_bytes,
+          &Ledger::duplicate_here_bytes, &Ledger::duplicate_elsewhere_bytes, &Ledger::written_bytes,
+          &Ledger::carried_bytes, &Ledger::encoded_bytes, &Ledger::file_bytes, &Ledger::settle_ns,
+          &Ledger::detect_ns, &Ledger::stage_ns, &Ledger::wait_ns, &Ledger::blocking_ns,
+          &Ledger::durable_ns})
+      add(field, part.manifest->ledger);
+  }
+  return sum;
+}
+
+std::int64_t VersionView::time_ns() const {
+  std::int64_t last = 0;
+  for (const PartView& part : parts)
+    if (part.manifest) last = std::max(last, part.manifest->time_ns);
+  return last;
+}
+
+const VersionView* StoreView::find(VersionKey key) const {
+  for (const VersionView& version : versions_)
+    if (version.key == key) return &version;
+  return nullptr;
+}
+
+const VersionView* StoreView::newest_whole() const {
+  for (const VersionView& version : versions_)
+    if (version.state == VersionState::whole) return &version;
+  return nullptr;
+}
+
+namespace {
+
+// No job has as many; a hostile file may say so.
+constexpr Rank kMostRanks = 1u << 20;
+
+vote::Survey survey_of(const StoreView& view, Rank rank) {
+  vote::Survey survey;
+  // A rank finds its own node's records and marks. Which node it was on is known by its files only;
+  // one without any files counts as being on a node of its own, which is lost.
+  for (const NodeView& node : view.nodes()) {
+    bool here = false;
+    for (const FoundFile& file : node.files) {
+      if (!file.parsed) continue;
+      survey.highest_run = std::max(survey.highest_run, file.parsed->key.run);
+      if (file.parsed->key.version > survey.highest_number.version)
+        survey.highest_number = file.parsed->key;
+      here = here || file.parsed->rank == rank;
+    }
+    survey.settled = survey.settled || node.settled;
+    if (here) survey.highest_record = std::max(survey.highest_record, node.highest_record);
+  }
+  for (const VersionView& version : view.versions()) {
+    const PartView* part = version.part(rank);
+    if (part == nullptr) continue;
+    const bool readable = part->manifest && version.state == VersionState::whole;
+    survey.manifests.push_back(
+        {version.key, part->manifest ? part->manifest->parent : VersionKey{}, readable});
+  }
+  return survey;
+}
+
+}  // namespace
+
+bool StoreView::has_existed() const {
+  if (newest_whole() != nullptr) return true;
+  if (std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node.settled; }))
+    return true;
+  if (versions_.empty() || identities_.empty()) return false;
+  const Rank ranks = identities_.front().ranks;
+  if (ranks > kMostRanks) return true;
+  std::vector<vote::Survey> surveys;
+  for (Rank rank = 0; rank < ranks; ++rank) surveys.push_back(survey_of(*this, rank));
+  return vote::recover({}, surveys).latest.has_value();
+}
+
+bool StoreView::sees_all_ranks() const {
+  if (identities_.empty()) return true;
+  std::set<Rank> seen;
+  for (const NodeView& node : nodes_)
+    for (const FoundFile& file : node.files)
+      if (file.parsed && (file.parsed->kind == format::NameKind::segment ||
+                          file.parsed->kind == format::NameKind::manifest))
+        seen.insert(file.parsed->rank);
+  return seen.empty() || seen.size() >= identities_.front().ranks;
+}
+
+std::vector<Flaw> StoreView::all_flaws() const {
+  std::vector<Flaw> all = flaws_;
+  for (const VersionView& version : versions_)
+    all.insert(all.end(), version.flaws.begin(), version.flaws.end());
+  return all;
+}
+
+bool StoreView::still_listed(const PartView& part, VersionKey key) const {
+  const auto file =
+      files_->open(nodes_[part.node].directory + "/" + format::manifest_name(key, part.rank),
+                   /*direct=*/false);
+  return file || file.error().code() != Code::not_found;
+}
+
+Result<Manifest> StoreView::load(const PartView& part, VersionKey key) const {
+  return vote::load_manifest(
+      tier(part.node), key, part.rank,
+      identities_.empty() ? std::optional<StoreId>{} : identities_.front().store);
+}
+
+SegmentUses::SegmentUses(const StoreView& view) {
+  for (const VersionView& version : view.versions()) {
+    for (const PartView& part : version.parts) {
+      if (!part.manifest) newest_unread_ = std::max(newest_unread_, version.key);
+      if (!part.manifest) continue;
+      for (const SegmentRef& segment : part.manifest->segments) needed_.insert(segment.id);
+    }
+  }
+}
+
+SegmentUse SegmentUses::of(const SegmentId& id) const {
+  if (needed_.contains(id)) return SegmentUse::needed;
+  // A manifest counts on segments of its own version and of older ones.
+  return id.key <= newest_unread_ ? SegmentUse::unknown : SegmentUse::unneeded;
+}
+
+}  // namespace belay::inspect

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bar on standard error while long work goes on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace belay::tool {
+
+/// Draws nothing unless `draws`. Gone from the screen when destroyed.
+class Progress {
+ public:
+  Progress(std::string label, bool draws);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void update(std::uint64_t done_bytes, std::uint64_t total_bytes);
+
+ private:
+  std::string label_;
+  bool draws_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point started_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace belay::tool
