@@ -154,7 +154,23 @@ picture::Tile tile_of(const Share& share, const std::vector<double>& field) {
   return tile;
 }
 
-void run(const Job& job) {
+/// No cell is hotter than the hottest edge or colder than the coldest, and left mirrors right.
+int check(const picture::Tile& tile) {
+  double beyond = 0, asymmetry = 0;
+  for (std::size_t cell = 0; cell < tile.values.size(); ++cell) {
+    const auto cols = static_cast<std::size_t>(tile.cols);
+    const double heat = tile.values[cell];
+    const double mirrored = tile.values[cell - cell % cols + (cols - 1 - cell % cols)];
+    beyond = std::max({beyond, heat - 100, -heat});
+    asymmetry = std::max(asymmetry, std::abs(heat - mirrored));
+  }
+  job::Verdict verdict;
+  verdict.demand("hotter or colder than the edges", job::max_over_ranks(beyond), 0);
+  verdict.demand("left against right", job::max_over_ranks(asymmetry), 1e-10);
+  return verdict.exit_code();
+}
+
+int run(const Job& job) {
   const Share share = share_of(job);
   if (job.rows < share.ranks) job::refuse("--rows: must be at least one for each rank");
   long step = 0;
@@ -172,6 +188,7 @@ void run(const Job& job) {
   job::print_digest({std::as_bytes(std::span(tile.values))});
   if (job.ledger) print_ledger(share, *session);
   if (const auto closed = session->close(); !closed) job::stop(closed.error());  // belay
+  return check(tile);
 }
 
 }  // namespace
@@ -192,6 +209,7 @@ int main(int argc, char** argv) {
   app.add_flag("--ledger", job.ledger,
                "show what the checkpoints wrote, and what full ones would have written");
   job::parse(app, job, argc, argv);
-  run(job);
+  const int code = run(job);
   MPI_Finalize();
+  return code;
 }

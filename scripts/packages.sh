@@ -31,6 +31,7 @@ test_packages=(
   patch
   pkg-config
   python3
+  python3-numpy
   python3-xxhash
   strace
   xfsprogs

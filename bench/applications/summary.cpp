@@ -3,6 +3,7 @@
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
 
+#include <cmath>
 #include <map>
 
 namespace belay::bench {
@@ -53,7 +54,7 @@ Json to_row(const std::string& application, const std::string& layout, int block
 /// with the time of hashing a block against that of writing it as measured there (equation 9).
 double paper_model(double share) {
   constexpr double kHashPerWrite = 0.029;
-  return kHashPerWrite + share * (1 + kHashPerWrite);
+  return std::round(1000 * (kHashPerWrite + share * (1 + kHashPerWrite))) / 1000;
 }
 
 }  // namespace

@@ -44,11 +44,12 @@ class StoreCheck {
   Result<void> check_reference(const SegmentId& id, const Reference& reference,
                                const SegmentFile* segment, const Verdict& verdict,
                                std::set<std::uint64_t>& missed);
+  Result<void> check_doubtful_segment(std::size_t node, const SegmentId& id);
   void add_unreferenced(const SegmentId& id, const std::string& directory, const Verdict& verdict,
                         const std::set<std::uint64_t>& missed);
   std::string directory_of(const SegmentId& id, std::size_t guess) const;
   void add_flaws_of_view();
-  void find_leftovers();
+  Result<void> check_unlisted();
   void judge_versions();
 
   const StoreView& view_;
@@ -207,6 +208,29 @@ void StoreCheck::add_unreferenced(const SegmentId& id, const std::string& direct
        .blocks = count});
 }
 
+/// A manifest that cannot be read may count on it, so that its damage is told, whoever it hurts.
+Result<void> StoreCheck::check_doubtful_segment(std::size_t node, const SegmentId& id) {
+  Flaw flaw{.directory = view_.nodes()[node].directory, .file = format::segment_name(id)};
+  auto segment = SegmentFile::open(view_.tier(node), id, view_.identities().front().store, {});
+  auto bad = segment ? audit_->find_bad_blocks(*segment, [](std::uint64_t) {})
+                     : Result<std::vector<StoredBlock>>(Unexpected(segment.error()));
+  if (!bad && bad.error().code() == Code::not_found) return {};  // retired meanwhile
+  if (segment) ++report_.files;
+  if (segment) report_.bytes += segment->file_bytes();
+  if (segment) report_.blocks += segment->blocks().size();
+  if (bad && bad->empty()) return {};
+  flaw.code = bad ? Code::corruption : bad.error().code();
+  flaw.blocks = bad ? bad->size() : 0;
+  flaw.reason = bad ? fmt::format(
+                          "the block at byte {} is damaged; a manifest that cannot be read "
+                          "may count on it",
+                          bad->front().offset)
+                    : bad.error().message() + "; a manifest that cannot be read may count on it";
+  flaw.rank = id.rank;
+  report_.flaws.push_back(std::move(flaw));
+  return {};
+}
+
 /// What the view found about segments is told again with regions.
 void StoreCheck::add_flaws_of_view() {
   for (const Flaw& flaw : view_.all_flaws()) {
@@ -216,7 +240,8 @@ void StoreCheck::add_flaws_of_view() {
   }
 }
 
-void StoreCheck::find_leftovers() {
+/// Segments that no readable manifest lists, and temporaries.
+Result<void> StoreCheck::check_unlisted() {
   const SegmentUses uses(view_);
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
@@ -225,11 +250,17 @@ void StoreCheck::find_leftovers() {
           file.parsed ? file.parsed->temporary : file.name != std::string(format::kSettledName);
       const bool segment =
           file.parsed && !temporary && file.parsed->kind == format::NameKind::segment;
-      if (temporary ||
-          (segment && uses.of({file.parsed->key, file.parsed->rank}) == SegmentUse::unneeded))
+      if (!temporary && !segment) continue;
+      const SegmentId id{file.parsed ? file.parsed->key : VersionKey{},
+                         file.parsed ? file.parsed->rank : 0};
+      const SegmentUse use = temporary ? SegmentUse::unneeded : uses.of(id);
+      if (use == SegmentUse::unneeded)
         report_.leftovers.push_back({node, file.name, file.bytes, temporary});
+      if (use == SegmentUse::unknown && !view_.identities().empty())
+        BELAY_TRY(check_doubtful_segment(node, id));
     }
   }
+  return {};
 }
 
 void StoreCheck::judge_versions() {
@@ -263,7 +294,7 @@ Result<CheckReport> StoreCheck::run(unsigned threads) {
     }
   for (const auto& [place, references] : segments_)
     BELAY_TRY(check_segment({std::get<1>(place), std::get<0>(place)}, references));
-  find_leftovers();
+  BELAY_TRY(check_unlisted());
   judge_versions();
   return std::move(report_);
 }

@@ -31,7 +31,8 @@ class StoreRepair {
   Result<void> move_segments();
   Result<void> move_strange();
   Result<void> remove_leftovers();
-  Result<void> leave_trace(VersionKey highest);
+  bool is_only_trace(const Leftover& leftover) const;
+  Result<void> leave_trace();
   Result<void> move(std::size_t node, const std::string& file, const std::string& reason);
   Result<void> sync();
   void note(std::string action, std::size_t node, std::string file, std::string reason);
@@ -43,6 +44,7 @@ class StoreRepair {
   std::set<VersionKey> damaged_;                     ///< versions whose files are to go
   std::set<SegmentId> needed_;                       ///< by versions that stay
   VersionKey newest_unread_;  ///< of those that stay: nobody knows what it needs
+  VersionKey highest_;        ///< number of any name
   RepairReport done_;
 };
 
@@ -226,9 +228,21 @@ Result<void> StoreRepair::move_strange() {
   return {};
 }
 
+/// Numbers are never used twice, and only names of files remember which were.
+bool StoreRepair::is_only_trace(const Leftover& leftover) const {
+  const auto parsed = format::parse_name(leftover.file);
+  if (!parsed || parsed->key.version < highest_.version) return false;
+  for (const NodeView& node : view_.nodes())
+    for (const FoundFile& file : node.files)
+      if (file.parsed && !file.parsed->temporary && file.parsed->key.version >= highest_.version &&
+          file.name != leftover.file && !damaged_.contains(file.parsed->key))
+        return false;
+  return true;
+}
+
 Result<void> StoreRepair::remove_leftovers() {
-  const SegmentUses uses(view_);
   for (const Leftover& leftover : report_.leftovers) {
+    if (leftover.temporary && is_only_trace(leftover)) continue;
     const auto parsed = format::parse_name(leftover.file);
     if (!leftover.temporary && (is_needed({parsed->key, parsed->rank}) ||
                                 parsed->key <= newest_unread_ || !view_.sees_all_ranks()))
@@ -248,21 +262,20 @@ Result<void> StoreRepair::remove_leftovers() {
   return sync();
 }
 
-/// Numbers are never used twice, and only names of files remember which were.
-Result<void> StoreRepair::leave_trace(VersionKey highest) {
+Result<void> StoreRepair::leave_trace() {
   BELAY_ASSIGN(const auto now, StoreView::open(view_.files(), view_.stores()));
-  if (highest_number(now).version >= highest.version) return {};
-  const std::string name = format::temporary_name(format::manifest_name(highest, 0));
+  if (highest_number(now).version >= highest_.version) return {};
+  const std::string name = format::temporary_name(format::manifest_name(highest_, 0));
   BELAY_ASSIGN(const auto file, tiers_.front()->create(name));
   BELAY_TRY(file->sync());
   BELAY_TRY(file->close());
-  note("left as a trace", 0, name, fmt::format("number {} was used", highest.version));
+  note("left as a trace", 0, name, fmt::format("number {} was used", highest_.version));
   return tiers_.front()->sync_names();
 }
 
 Result<RepairReport> StoreRepair::run() {
   if (!may_repair()) return std::move(done_);
-  const VersionKey highest = highest_number(view_);
+  highest_ = highest_number(view_);
   choose_versions();
   if (!report_.versions.empty()) {
     BELAY_TRY(renew_records());
@@ -272,7 +285,7 @@ Result<RepairReport> StoreRepair::run() {
   BELAY_TRY(move_segments());
   BELAY_TRY(move_strange());
   BELAY_TRY(remove_leftovers());
-  BELAY_TRY(leave_trace(highest));
+  BELAY_TRY(leave_trace());
   BELAY_TRY(sync());
   return std::move(done_);
 }

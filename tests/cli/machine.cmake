@@ -28,16 +28,24 @@ if(MPI_CXX_FOUND)
   set(belay_forgetful_heat2d $<TARGET_FILE:forgetful_heat2d>)
 endif()
 
-foreach(command rehearse doctor bench)
-  add_test(NAME cli.${command} COMMAND ${belay_system_python} -B
-                                       ${CMAKE_CURRENT_SOURCE_DIR}/${command}_test.py)
+# belay_tool_test(NAME FILE [CLASS ...]): the tests of one file, or of some classes in it.
+function(belay_tool_test name file)
+  add_test(NAME cli.${name} COMMAND ${belay_system_python} -B ${CMAKE_CURRENT_SOURCE_DIR}/${file}
+                                    ${ARGN})
   set_tests_properties(
-    cli.${command}
+    cli.${name}
     PROPERTIES
       LABELS cli
       TIMEOUT 300
       ENVIRONMENT
       "BELAY_TOOL=$<TARGET_FILE:belay_tool>;REHEARSED=$<TARGET_FILE:rehearsed>;FORGETFUL_HEAT2D=${belay_forgetful_heat2d};MPIEXEC=${MPIEXEC_EXECUTABLE};EXAMPLES=$<TARGET_FILE_DIR:quickstart>;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1"
   )
-endforeach()
-set_tests_properties(cli.rehearse PROPERTIES PROCESSORS 2)
+endfunction()
+
+belay_tool_test(doctor doctor_test.py)
+belay_tool_test(bench bench_test.py)
+belay_tool_test(rehearse rehearse_test.py SoloPrograms Processes Wrong)
+if(MPI_CXX_FOUND)
+  belay_tool_test(rehearse_mpi rehearse_test.py MpiPrograms)
+  set_tests_properties(cli.rehearse_mpi PROPERTIES PROCESSORS 2)
+endif()

@@ -30,7 +30,7 @@ OTHER_SIZE = {"cg": ["--size", "9"], "heat2d": ["--cols", "68"], "hydro": ["--si
 TOO_SMALL = {"cg": ["--size", "0"], "heat2d": ["--rows", "2"], "hydro": ["--size", "7"],
              "pic": ["--size", "15"]}
 SHAPES = {"cg": (16, 8), "heat2d": (61, 67), "hydro": (20, 20), "pic": (24, 24)}  # on 4 ranks
-CHECKS = {"cg": 3, "heat2d": 0, "hydro": 3, "pic": 6}
+CHECKS = {"cg": 3, "heat2d": 2, "hydro": 3, "pic": 6}
 
 
 class Examples(unittest.TestCase):

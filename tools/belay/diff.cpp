@@ -207,7 +207,9 @@ void add_diff(CLI::App& tool, Shell& shell) {
   command.add_option("V1", options->first, kVersionHelp)->required();
   command.add_option("V2", options->second, "The same; what changed is counted in its blocks")
       ->required();
-  command.add_option("--rank", options->rank, "Only this rank's regions")->type_name("R");
+  command.add_option("--rank", options->rank, "Only this rank's regions")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("R");
 }
 
 }  // namespace belay::tool

@@ -169,6 +169,7 @@ void add_extract(CLI::App& tool, Shell& shell) {
   command.add_option("VERSION", options->version, kVersionHelp)->required();
   command.add_option("REGION", options->region, "Name of the region")->required();
   command.add_option("--rank", options->rank, "Whose region; needed if several ranks have it")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("R");
   command
       .add_option("-o,--output", options->output,

@@ -84,6 +84,7 @@ void add_prune(CLI::App& tool, Shell& shell) {
       .add_option("--keep", options->keep,
                   "How many whole versions stay; damaged ones do not count")
       ->required()
+      ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   command.add_flag("--dry-run", options->dry_run, "Only say what would be removed; takes no lock");
 }

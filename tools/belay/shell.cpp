@@ -5,8 +5,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 namespace belay::tool {
@@ -52,7 +54,16 @@ CLI::App& Shell::add(CLI::App& tool, const std::string& name, const std::string&
 }
 
 std::vector<std::string> Shell::stores() const {
-  if (!stores_.empty()) return stores_;
+  std::vector<std::string> distinct;
+  for (const std::string& store : stores_) {
+    // One directory under two names would be taken for two, and lock itself out.
+    const bool again = std::any_of(distinct.begin(), distinct.end(), [&](const std::string& other) {
+      std::error_code none;
+      return other == store || std::filesystem::equivalent(other, store, none);
+    });
+    if (!again) distinct.push_back(store);
+  }
+  if (!distinct.empty()) return distinct;
   const char* set = std::getenv("BELAY_STORE");
   return {set != nullptr && *set != '\0' ? set : "./belay-store"};
 }
@@ -75,7 +86,8 @@ void Shell::complain(const std::string& message) const {
 
 Exit Shell::fail(const Error& error) {
   complain(printable(error.message()));
-  answer({{"error", {{"code", name_of(error.code())}, {"message", error.message()}}}});
+  answer({{"schema", "belay/error/1"},
+          {"error", {{"code", name_of(error.code())}, {"message", error.message()}}}});
   return exit_of(error.code());
 }
 

@@ -187,7 +187,9 @@ void add_show(CLI::App& tool, Shell& shell) {
                 {"belay show latest", "belay show 12 --rank 0", "belay show 3/12 --json"},
                 [&shell, options] { return show_version(shell, *options); });
   command.add_option("VERSION", options->version, kVersionHelp)->required();
-  command.add_option("--rank", options->rank, "Only this rank's part")->type_name("R");
+  command.add_option("--rank", options->rank, "Only this rank's part")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("R");
 }
 
 }  // namespace belay::tool

@@ -6,7 +6,7 @@ namespace belay::tool {
 void add_version(CLI::App& tool, Shell& shell) {
   shell.add(tool, "version", "Say which Belay this is", {"belay version --json"}, [&shell] {
     shell.say("belay " BELAY_VERSION);
-    shell.answer({{"version", BELAY_VERSION}});
+    shell.answer({{"schema", "belay/version/1"}, {"version", BELAY_VERSION}});
     return Exit::ok;
   });
 }
