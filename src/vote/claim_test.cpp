@@ -144,7 +144,7 @@ TEST_F(ClaimTest, ARankThatLivesOnInAnAdoptedDirectorySeesTheLaterRun) {
   ASSERT_TRUE(claim_alone(request("old")));
   const auto straggler = store::make_local_tier(files_, "/store/node-old");
   EXPECT_TRUE(check_still_ours(*straggler, 1));
-  for (const Run run : {2u, 3u}) {
+  for (const std::uint64_t run : {2u, 3u}) {
     ASSERT_TRUE(claim_alone(request("new")));
     const auto seen = check_still_ours(*straggler, run - 1);
     ASSERT_FALSE(seen) << run;
