@@ -110,7 +110,8 @@ class BELAY_API Session {
   [[nodiscard]] Result<Version> restore(RestoreOptions options = {});
   [[nodiscard]] Result<Version> restore(Version version);
 
-  /// Collective. Is it time for a checkpoint? Rank 0 decides; the first call says yes.
+  /// Collective. Is it time for a checkpoint? Rank 0 decides; the first call says yes. Waits for
+  /// all ranks, but with an `interval` of calls.
   bool due();
   /// Collective. Captures all regions as a new version; it becomes durable in the background.
   /// Returns the new version's number, or with `late = skip` that of the version still in flight.
@@ -137,7 +138,7 @@ class BELAY_API Session {
   int serve() { return 0; }
 
  private:
-  friend detail::SessionCore& core_of(const Session& session);
+  friend detail::SessionCore* core_of(const Session& session);
   std::unique_ptr<detail::SessionCore> core_;
 };
 

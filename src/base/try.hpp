@@ -34,13 +34,22 @@ Unexpected fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
   return Unexpected(Error(code, fmt::format(format, std::forward<Args>(args)...)));
 }
 
+/// The message is short where there is no memory even for a long one.
+inline Error out_of_memory() noexcept {
+  try {
+    return {Code::no_space, "out of memory; free some, or use more nodes"};
+  } catch (const std::bad_alloc&) {
+    return {Code::no_space, "out of memory"};
+  }
+}
+
 /// Runs `work`, which returns a Result; a lack of memory becomes an error like any other.
 template <class Work>
 auto within_memory(Work&& work) -> decltype(work()) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    return fail(Code::no_space, "out of memory; free some, or use more nodes");
+    return Unexpected(out_of_memory());
   }
 }
 

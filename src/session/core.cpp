@@ -99,15 +99,6 @@ Stats SessionCore::stats() const {
   return stats;
 }
 
-bool SessionCore::due() {
-  const bool mine = schedule_.due();
-  if (schedule_.same_everywhere() || parts_.group->size() == 1) return mine;
-  std::byte answer{static_cast<unsigned char>(mine ? 1 : 0)};
-  // A lost peer is reported by checkpoint(), so let the program call it.
-  if (!parts_.group->broadcast({&answer, 1}, 0)) return true;
-  return answer != std::byte{0};
-}
-
 Result<Version> SessionCore::checkpoint() {
   BELAY_TRY(check_usable(false));
   const std::uint64_t entry = clock_.now_ns();
@@ -116,7 +107,7 @@ Result<Version> SessionCore::checkpoint() {
     ++stats_.skipped;
     return flight_->manifest->origin.key.version;
   }
-  start_version(entry);
+  BELAY_TRY(start_version(entry));
   if (auto captured = within_memory([&] { return capture_rest(); }); !captured)
     return Unexpected(give_up_version(captured.error(), entry));
   return seal_version(entry);
@@ -126,7 +117,7 @@ Result<void> SessionCore::begin() {
   BELAY_TRY(check_usable(false));
   const std::uint64_t entry = clock_.now_ns();
   BELAY_TRY(settle(Call::begin));
-  start_version(entry);
+  BELAY_TRY(start_version(entry));
   blocking_ns_ = clock_.now_ns() - entry;
   return {};
 }
@@ -179,7 +170,26 @@ session::SegmentDoubts SessionCore::doubt_segments() {
   return doubts;
 }
 
-void SessionCore::start_version(std::uint64_t entry_ns) {
+Result<void> SessionCore::start_version(std::uint64_t entry_ns) {
+  // Before anything can fail: the other ranks count this version, and hear that it failed here.
+  const VersionKey key{parts_.claim.run, holdings_.take_number()};
+  missed_ = true;
+  auto prepared = within_memory([&]() -> Result<void> {
+    prepare_version(key, entry_ns);
+    return {};
+  });
+  if (prepared) return {};
+  if (capture_) {
+    capture_->abandon(prepared.error());
+    capture_.reset();
+  } else if (flight_) {
+    flight_->abandon(prepared.error());
+    flight_->finish(nullptr);
+  }
+  return Unexpected(prepared.error().within(fmt::format("version {}", key.version)));
+}
+
+void SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns) {
   submit_housekeeping();
   // Later versions are about as large as the one before; only the first must be measured.
   const std::uint64_t expected =
@@ -187,7 +197,6 @@ void SessionCore::start_version(std::uint64_t entry_ns) {
   if (!settings_.staging_bytes) staging_.grow(expected / 4);
   Manifest header;
   const vote::Claim& claim = parts_.claim;
-  const VersionKey key{claim.run, holdings_.take_number()};
   header.origin = {claim.identity.store, claim.identity.seed, key, rank_, parts_.group->size()};
   header.parent = catalog_.key();
   header.application = claim.identity.application;
@@ -196,6 +205,7 @@ void SessionCore::start_version(std::uint64_t entry_ns) {
   header.time_ns = clock_.wall_ns();
   header.ledger.version = key.version;
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);
+  missed_ = false;
   const bool dedup = settings_.dedup == Dedup::local;
   if (dedup && !index_is_current_) dedup_.index(catalog_.manifest());
   index_is_current_ = false;  // capture adds its own blocks to the index
@@ -251,8 +261,10 @@ Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
     submit_housekeeping();
   }
   const std::uint64_t sealing = clock_.now_ns();
-  flight_->reuse(std::exchange(dedup_, {}));  // everything was captured by now
-  auto sealed = capture_->seal();
+  auto sealed = within_memory([&] {
+    flight_->reuse(std::exchange(dedup_, {}));  // everything was captured by now
+    return capture_->seal();
+  });
   if (!sealed) return Unexpected(give_up_version(sealed.error(), entry_ns));
   capture_.reset();
   const std::uint64_t sealed_ns = clock_.now_ns() - sealing;
@@ -271,13 +283,12 @@ Error SessionCore::give_up_version(const Error& error, std::uint64_t entry_ns) {
   ledger.protected_bytes = ledger.untouched_bytes + ledger.unchanged_bytes +
                            ledger.duplicate_here_bytes + ledger.duplicate_elsewhere_bytes +
                            ledger.written_bytes;
-  const Error told = error.within(fmt::format("version {}", flight_->manifest->origin.key.version));
   close_ledger(entry_ns);
-  stats_.last = flight_->manifest->ledger;
+  stats_.last = ledger;
   ++stats_.captured;
   capture_->abandon(error);
   capture_.reset();
-  return told;
+  return error.within(fmt::format("version {}", stats_.last.version));
 }
 
 }  // namespace belay::detail

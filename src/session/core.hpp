@@ -77,7 +77,7 @@ class SessionCore {
 
  private:
   /// Collective calls, so that ranks notice when they make different ones.
-  enum class Call : std::uint64_t { checkpoint = 1, begin, commit, wait, close, restore };
+  enum class Call : std::uint64_t { due = 1, checkpoint, begin, wait, restore, close };
 
   /// Removal of retired files, by the worker.
   struct Housekeeping {
@@ -90,7 +90,16 @@ class SessionCore {
   /// `late = skip` says not to wait.
   /// `asked`: the version to restore, which must be the same on all ranks.
   Result<bool> settle(Call call, Version asked = 0);
+  /// What one rank brings to a collective call, and all ranks learn: the lowest of each.
+  struct Meeting {
+    Version asked = 0;  ///< must be the same on all
+    bool idle = true;
+    bool agrees = true;
+  };
+  Result<Meeting> meet(Call call, Meeting mine);
   static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
+  /// Another rank has closed the session while this one called something else.
+  void end_with_others();
   void adopt_flight();
   Result<void> drop_flight();
   void reload_catalog();
@@ -101,7 +110,8 @@ class SessionCore {
 
   // core.cpp: capture.
   Result<void> check_usable(bool capturing) const;
-  void start_version(std::uint64_t entry_ns);
+  Result<void> start_version(std::uint64_t entry_ns);
+  void prepare_version(VersionKey key, std::uint64_t entry_ns);
   session::SegmentDoubts doubt_segments();
   /// By the version under way. REQUIRES: there is one.
   bool is_captured(const capture::Regions::Region* region) const;
@@ -140,6 +150,7 @@ class SessionCore {
   vote::Holdings holdings_;
 
   std::shared_ptr<session::Flight> flight_;
+  bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight
   std::optional<session::VersionCapture> capture_;
   std::shared_ptr<Housekeeping> housekeeping_;  ///< the round under way
   std::uint64_t settle_ns_ = 0;                 ///< of the version under way

@@ -6,12 +6,13 @@
 #include "vote/publish.hpp"
 
 #include <array>
+#include <iterator>
 
 namespace belay::detail {
 namespace {
 
-const char* const kCallNames[] = {"?",      "checkpoint()", "begin()",  "commit()",
-                                  "wait()", "close()",      "restore()"};
+constexpr const char* kCallNames[] = {"?",      "due()",     "checkpoint()", "begin()",
+                                      "wait()", "restore()", "close()"};
 
 }  // namespace
 
@@ -19,12 +20,15 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
   // The minimum over x and over ~x gives the lowest and the highest call that any rank makes.
   const std::uint64_t low = lowest[0];
   const std::uint64_t high = ~lowest[1];
-  const auto name = [](std::uint64_t call) { return kCallNames[call < 7 ? call : 0]; };
+  const auto name = [](std::uint64_t call) {
+    return kCallNames[call < std::size(kCallNames) ? call : 0];
+  };
   if (low != high)
     return fail(Code::invalid_argument,
                 "ranks make different collective calls: some {}, some {} (this one {}); all ranks "
-                "must make the same calls in the same order",
-                name(low), name(high), name(static_cast<std::uint64_t>(mine)));
+                "must make the same calls in the same order{}",
+                name(low), name(high), name(static_cast<std::uint64_t>(mine)),
+                high == static_cast<std::uint64_t>(Call::close) ? "; the session is closed" : "");
   if (lowest[2] != ~lowest[3])
     return fail(Code::invalid_argument,
                 "ranks disagree on the next version ({} and {}); all ranks must take part in every "
@@ -39,24 +43,51 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
   return {};
 }
 
+Result<SessionCore::Meeting> SessionCore::meet(Call call, Meeting mine) {
+  const auto number = static_cast<std::uint64_t>(call);
+  std::array<std::uint64_t, 8> lowest{
+      number,     ~number,     holdings_.next_number(), ~holdings_.next_number(),
+      mine.asked, ~mine.asked, mine.idle ? 1u : 0u,     mine.agrees ? 1u : 0u};
+  BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
+  if (auto same = check_same_call(lowest, call); !same) {
+    if (~lowest[1] == static_cast<std::uint64_t>(Call::close)) end_with_others();
+    return Unexpected(same.error());
+  }
+  return Meeting{.asked = mine.asked, .idle = lowest[6] == 1, .agrees = lowest[7] == 1};
+}
+
+void SessionCore::end_with_others() {
+  closed_ = true;
+  parts_.worker->wait_all();
+  parts_.claim.locks.clear();
+  // All ranks are here, whatever they called: nobody waits for one that will not come.
+  if (auto ended = parts_.group->close(); !ended) log_.warn("close: {}", ended.error().message());
+}
+
+bool SessionCore::due() {
+  if (closed_) return false;
+  const bool mine = schedule_.due();
+  if (schedule_.same_everywhere() || parts_.group->size() == 1) return mine;
+  // The same reduction as for the other calls, so that ranks which call those instead are told.
+  const auto met = meet(Call::due, {.agrees = rank_ != 0 || mine});
+  if (met) return met->agrees;
+  // A lost peer is reported by checkpoint(), so let the program call it.
+  if (met.error().code() == Code::peer_lost) return true;
+  (void)remembered(Result<void>(Unexpected(met.error())));
+  return false;
+}
+
 Result<bool> SessionCore::settle(Call call, Version asked) {
   const bool may_skip = flight_ && call == Call::checkpoint && settings_.late == Late::skip;
   // Only the flight is waited for: old files may go on going.
   while (!may_skip && flight_ && !flight_->finished()) parts_.worker->wait_one();
   const bool idle = !flight_ || flight_->finished();
   finish_housekeeping();
-  const bool voted = idle && (!flight_ || flight_->voted());
-  const auto number = static_cast<std::uint64_t>(call);
-  std::array<std::uint64_t, 8> lowest{
-      number, ~number, holdings_.next_number(), ~holdings_.next_number(),
-      asked,  ~asked,  idle ? 1u : 0u,          voted ? 1u : 0u};
-  BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
-  BELAY_TRY(check_same_call(lowest, call));
-  const bool all_idle = lowest[6] == 1;
-  const bool all_voted = lowest[7] == 1;
-  if (!all_idle) return false;
-  if (!flight_) return true;
-  if (all_voted)
+  const bool voted = idle && !missed_ && (!flight_ || flight_->voted());
+  BELAY_ASSIGN(const Meeting all, meet(call, {.asked = asked, .idle = idle, .agrees = voted}));
+  if (!all.idle) return false;
+  if (!flight_ && !missed_) return true;
+  if (all.agrees)
     adopt_flight();
   else
     BELAY_TRY(drop_flight());
@@ -77,14 +108,15 @@ Result<void> SessionCore::settle_store() {
 
 void SessionCore::adopt_flight() {
   session::Flight& flight = *flight_;
+  std::vector<std::uint64_t> live_bytes = flight.live_bytes();
   const Ledger& ledger = flight.manifest->ledger;
   stats_.last.file_bytes = ledger.file_bytes;
   stats_.last.durable_ns = ledger.durable_ns;
   add_last_to_total();
   if (!planted(Mistake::delete_early)) holdings_.exists(*flight.manifest, std::move(flight.info()));
-  catalog_.adopt(flight.manifest, flight.live_bytes());
+  catalog_.adopt(flight.manifest, std::move(live_bytes));
   dedup_ = std::move(flight.index());
-  index_is_current_ = settings_.dedup == Dedup::local;
+  index_is_current_ = flight.indexed();
   stats_.table_bytes = catalog_.memory_bytes() + dedup_.memory_bytes();
   dirty_sets_.version_exists();
   ++stats_.existing;
@@ -93,8 +125,11 @@ void SessionCore::adopt_flight() {
 }
 
 Result<void> SessionCore::drop_flight() {
-  const VersionKey key = flight_->manifest->origin.key;
-  const auto mine = flight_->error() ? Result<void>(Unexpected(*flight_->error())) : Result<void>{};
+  const VersionKey key{parts_.claim.run, holdings_.next_number() - 1};
+  Result<void> mine;
+  if (missed_) mine = Unexpected(out_of_memory());
+  if (flight_ && flight_->error()) mine = Unexpected(*flight_->error());
+  if (std::exchange(missed_, false)) stats_.last = {.version = key.version};
   auto agreed = vote::agree(*parts_.group, mine);
   if (!agreed && agreed.error().code() == Code::peer_lost) return agreed;
   const Error error = agreed ? Error(Code::io, "not every rank voted") : agreed.error();
@@ -104,7 +139,7 @@ Result<void> SessionCore::drop_flight() {
   stats_.last_failure = told.message();
   log_.write(LogLevel::error, "checkpoint failed: {}", told.message());
   if (!unreported_) unreported_ = told;
-  if (planted(Mistake::keep_failed)) {
+  if (planted(Mistake::keep_failed) && flight_) {
     catalog_.adopt(flight_->manifest,
                    std::vector<std::uint64_t>(flight_->manifest->segments.size()));
     dirty_sets_.version_exists();
@@ -135,13 +170,14 @@ void SessionCore::submit_housekeeping() {
   const vote::Retired retired = holdings_.take_retired(catalog_.key());
   if (retired.empty()) return;
   housekeeping_ = std::make_shared<Housekeeping>();
+  housekeeping_->left = retired;  // until they are gone
   parts_.worker->submit([this, retired, round = housekeeping_] {
-    if (auto ours = vote::check_still_ours(equipment_.tier, parts_.claim.run); !ours) {
-      log_.warn("retire: {}", ours.error().message());
-      round->left = retired;
-    } else {
+    const auto removed = within_memory([&]() -> Result<void> {
+      BELAY_TRY(vote::check_still_ours(equipment_.tier, parts_.claim.run));
       round->left = vote::remove_retired(equipment_.tier, retired, rank_, log_);
-    }
+      return {};
+    });
+    if (!removed) log_.warn("retire: {}", removed.error().message());
     round->done.store(true, std::memory_order_release);
   });
 }
@@ -173,6 +209,7 @@ Result<Version> SessionCore::wait() {
 }
 
 Result<void> SessionCore::close() {
+  if (closed_ && unreported_) return Unexpected(*std::exchange(unreported_, {}));
   if (closed_) return {};
   if (capture_)
     give_up_version(Error(Code::invalid_argument, "begun, but close() came before commit()"),

@@ -160,35 +160,45 @@ Result<void> Flight::vote(capture::StagingBuffer* last) {
 
 void Flight::finish(capture::StagingBuffer* last) {
   if (!failed()) {
-    if (auto done = within_memory([&] { return vote(last); }); !done)
+    const auto done = within_memory([&] {
+      info_ = vote::info_of(*manifest);  // now: after the vote a lack of memory must change nothing
+      return vote(last);
+    });
+    if (!done)
       abandon(done.error());
     else
       voted_ = true;
   }
-  name_changed_region();
   if (last != nullptr) equipment_.staging.release(last);
   segment_.reset();
   durable_ns_ = equipment_.clock.now_ns() - start_ns_;
   written = {};
-  if (!voted_ && !visible_) remove_unpublished();
-  if (voted_) {
-    manifest->ledger.durable_ns = durable_ns_;
-    info_ = vote::info_of(*manifest);
-    if (equipment_.settings.dedup == Dedup::local) index_.index(*manifest);
-  }
+  if (voted_) info_.ledger.durable_ns = manifest->ledger.durable_ns = durable_ns_;
+  if (voted_) info_.ledger.file_bytes = manifest->ledger.file_bytes;
+  // Without an index the next version makes one; what was not removed goes with the retired files.
+  (void)within_memory([&] { return voted_ ? index_blocks() : clear_away(); });
   finished_.store(true, std::memory_order_release);
 }
 
-void Flight::remove_unpublished() {
-  // Nobody can have seen this version: give the space back at once. What cannot be removed now is
-  // removed with the retired files.
+Result<void> Flight::index_blocks() {
+  if (equipment_.settings.dedup != Dedup::local) return {};
+  index_.index(*manifest);
+  indexed_ = true;
+  return {};
+}
+
+Result<void> Flight::clear_away() {
+  name_changed_region();
+  // Nobody can have seen this version: give the space back at once.
+  if (visible_) return {};
   (void)equipment_.tier.remove(format::segment_name(segment_id()));
   const std::string name = format::manifest_name(manifest->origin.key, manifest->origin.rank);
   (void)equipment_.tier.remove(format::temporary_name(name));
+  return {};
 }
 
 std::vector<std::uint64_t> Flight::live_bytes() const {
-  if (equipment_.settings.dedup == Dedup::local) return index_.live_bytes();
+  if (indexed_) return index_.live_bytes();
   std::vector<std::uint64_t> live(manifest->segments.size(), 0);
   for (const RegionRecord& region : manifest->regions)
     for (std::uint64_t i = 0; i < manifest->blocks_of(region); ++i)

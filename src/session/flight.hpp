@@ -54,8 +54,9 @@ class Flight {
   std::uint64_t durable_ns() const { return durable_ns_; }
   /// What versions() will say of it.
   VersionInfo& info() { return info_; }
-  /// An index of this version's blocks, for the next one.
+  /// An index of this version's blocks, for the next one, if there is one.
   dedup::LocalDedup& index() { return index_; }
+  bool indexed() const { return indexed_; }
   std::vector<std::uint64_t> live_bytes() const;
 
  private:
@@ -69,7 +70,8 @@ class Flight {
   Result<void> vote(capture::StagingBuffer* last);
   Result<void> publish_with_own_scratch();
   Result<void> publish_manifest(capture::StagingBuffer& scratch, store::FileWriter* segment);
-  void remove_unpublished();
+  Result<void> clear_away();
+  Result<void> index_blocks();
 
   Equipment& equipment_;
   std::uint64_t start_ns_;
@@ -84,6 +86,7 @@ class Flight {
   std::uint64_t durable_ns_ = 0;
   VersionInfo info_;
   dedup::LocalDedup index_;
+  bool indexed_ = false;
 };
 
 }  // namespace belay::session

@@ -13,6 +13,7 @@ namespace belay::session {
 /// Collective over that group.
 BELAY_API Result<Session> open_over(const MakeGroup& make_group, Options options);
 
-BELAY_API ranks::Group& group_of(const Session& session);
+/// Null if the session was moved from.
+BELAY_API ranks::Group* group_of(const Session& session);
 
 }  // namespace belay::session

@@ -15,7 +15,7 @@ Result<Session> open(MPI_Comm communicator, Options options) {
 }
 
 MPI_Comm comm(const Session& session) {
-  auto* group = dynamic_cast<ranks::MpiGroup*>(&session::group_of(session));
+  auto* group = dynamic_cast<ranks::MpiGroup*>(session::group_of(session));
   return group == nullptr ? MPI_COMM_NULL : group->communicator();
 }
 

@@ -314,5 +314,36 @@ TEST_F(Protect, ManySmallRegionsComeBack) {
   EXPECT_EQ(take_ledger(session).written_bytes, 0u);
 }
 
+TEST_F(Protect, ASessionThatWasMovedFromSaysSo) {
+  Session first = open();
+  int value = 1;
+  must(first.protect("value", value));
+  take(first);
+  Session second = std::move(first);
+  // NOLINTBEGIN(bugprone-use-after-move): that is what is tested
+  const auto expect_moved = [](const auto& result) {
+    expect_error(result, Code::invalid_argument, {"moved from"});
+  };
+  expect_moved(first.protect("value", value));
+  expect_moved(first.unprotect("value"));
+  expect_moved(first.restore());
+  expect_moved(first.restore(1));
+  expect_moved(first.checkpoint());
+  expect_moved(first.begin());
+  expect_moved(first.add("value"));
+  expect_moved(first.commit());
+  expect_moved(first.wait());
+  expect_moved(first.close());
+  expect_moved(first.dump({}, 1));
+  expect_moved(first.load(1, {}));
+  EXPECT_FALSE(first.due());
+  EXPECT_FALSE(first.latest());
+  EXPECT_TRUE(first.versions().empty());
+  EXPECT_EQ(first.stats().captured, 0u);
+  // NOLINTEND(bugprone-use-after-move)
+  EXPECT_EQ(take(second), 2u);
+  must(second.close());
+}
+
 }  // namespace
 }  // namespace belay::session

@@ -269,6 +269,52 @@ TEST_F(RanksTest, DifferentCollectiveCallsAreAnErrorThatNamesThem) {
   });
 }
 
+TEST_F(RanksTest, DueBesideAnotherCallIsAnErrorThatNamesBoth) {
+  play(kRanks, [&](Rank rank, auto group) {
+    Options timed = options();
+    timed.interval = "1h";
+    auto session = must(try_open(std::move(group), timed));
+    if (rank == 1) {
+      expect_error(session.checkpoint(), Code::invalid_argument, {"checkpoint()", "due()"});
+    } else {
+      EXPECT_FALSE(session.due());
+    }
+    EXPECT_TRUE(session.due()) << "nothing is lost by it";
+    EXPECT_EQ(must(session.checkpoint()), 1u);
+    expect_error(session.wait(), Code::invalid_argument, {"checkpoint()", "due()"});
+    must(session.close());
+  });
+}
+
+TEST_F(RanksTest, CloseBesideAnotherCallEndsTheSessionOnAllRanks) {
+  for (const bool others_ask : {false, true})
+    play(kRanks, [&](Rank rank, auto group) {
+      Options timed = options();
+      timed.interval = "1h";
+      timed.store = others_ask ? "/asked" : "/saved";
+      auto session = must(try_open(std::move(group), timed));
+      must(session.checkpoint());
+      if (rank == 2) {
+        expect_error(session.close(), Code::invalid_argument, {"close()", "the session is closed"});
+      } else if (others_ask) {
+        EXPECT_FALSE(session.due());
+      } else {
+        expect_error(session.checkpoint(), Code::invalid_argument, {"close()", "checkpoint()"});
+      }
+      EXPECT_FALSE(session.due());
+      expect_error(session.checkpoint(), Code::invalid_argument, {"closed"});
+      expect_error(session.close(), Code::invalid_argument, {"close"});
+      must(session.close());
+    });
+  play(kRanks, [&](Rank, auto group) {
+    Options again = options();
+    again.store = "/saved";
+    auto session = must(try_open(std::move(group), again));
+    EXPECT_EQ(session.latest(), 1u) << "the locks are free, and the version exists";
+    must(session.close());
+  });
+}
+
 TEST_F(RanksTest, DueIsRankZerosAnswer) {
   play(kRanks, [&](Rank, auto group) {
     Options timed = options();

@@ -282,7 +282,12 @@ Result<void> VersionCapture::next_buffer() {
   std::memcpy(next->memory.bytes().data(), buffer_->memory.bytes().data() + buffer_->used - rest,
               rest);
   next->used = rest;
-  submit([flight = flight_, full = buffer_] { flight->write(full); });
+  try {
+    submit([flight = flight_, full = buffer_] { flight->write(full); });
+  } catch (const std::bad_alloc&) {
+    equipment_.staging.release(next);
+    throw;
+  }
   buffer_ = next;
   return {};
 }
@@ -297,16 +302,17 @@ Result<void> VersionCapture::seal() {
   BELAY_TRY(flush());
   manifest_.fingerprints.resize(next_block_);
   manifest_.holders.resize(next_block_);
-  submit([flight = flight_, last = std::exchange(buffer_, nullptr)] { flight->finish(last); });
+  submit([flight = flight_, last = buffer_] { flight->finish(last); });
+  buffer_ = nullptr;
   return {};
 }
 
 void VersionCapture::abandon(const Error& error) {
   copies_.clear();
-  submit([flight = flight_, last = std::exchange(buffer_, nullptr), error] {
-    flight->abandon(error);
-    flight->finish(last);
-  });
+  // Not as a job: it may be memory that is lacking.
+  equipment_.worker.wait_all();
+  flight_->abandon(error);
+  flight_->finish(std::exchange(buffer_, nullptr));
 }
 
 }  // namespace belay::session

@@ -15,8 +15,8 @@ class Worker {
   virtual void submit(std::function<void()> job) = 0;
   /// Are there jobs that have not ended?
   virtual bool pending() = 0;
-  /// Waits until at least one more job has ended; returns at once if none is pending, so that a flag
-  /// which a job sets may be waited for in a loop.
+  /// Waits until at least one more job has ended; returns at once if none is pending, so that a
+  /// flag which a job sets may be waited for in a loop.
   virtual void wait_one() = 0;
   virtual void wait_all() = 0;
 };

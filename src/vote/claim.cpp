@@ -80,11 +80,15 @@ Result<std::unique_ptr<os::Lock>> take_lock(Surroundings& around, const std::str
   }
 }
 
-Result<std::vector<std::unique_ptr<os::Lock>>> take_locks(Surroundings& around,
-                                                          const Places& places,
-                                                          const ClaimRequest& request) {
+struct TakenLocks {
   std::vector<std::unique_ptr<os::Lock>> locks;
-  if (places.leader != around.group.rank()) return locks;
+  std::vector<std::string> adopted;  ///< directories of which this rank holds the lock
+};
+
+Result<TakenLocks> take_locks(Surroundings& around, const Places& places,
+                              const ClaimRequest& request) {
+  TakenLocks taken;
+  if (places.leader != around.group.rank()) return taken;
   const std::string own = directory_of(request, request.node);
   BELAY_TRY(around.files.make_directory(own));
   BELAY_ASSIGN(auto directories, abandoned_directories(around, places, request));
@@ -95,9 +99,11 @@ Result<std::vector<std::unique_ptr<os::Lock>>> take_locks(Surroundings& around,
       .deadline_ns = around.clock.now_ns() + request.patience_ns};
   for (const std::string& directory : directories) {
     BELAY_ASSIGN(auto lock, take_lock(around, directory, wanted));
-    if (lock) locks.push_back(std::move(lock));
+    if (!lock) continue;
+    taken.locks.push_back(std::move(lock));
+    if (directory != own) taken.adopted.push_back(directory);
   }
-  return locks;
+  return taken;
 }
 
 Result<std::unique_ptr<store::Tier>> open_tier(Surroundings& around, const Places& places,
@@ -167,6 +173,33 @@ Result<Identity> settle_identity(Surroundings& around, const std::vector<Survey>
   return *found;
 }
 
+void remove_earlier_records(store::Tier& tier, Run run, Log& log) {
+  const auto names = tier.list();
+  if (!names) return log.warn("open: {}", names.error().message());
+  for (const std::string& name : *names) {
+    const auto parsed = format::parse_name(name);
+    if (!parsed || parsed->kind != format::NameKind::run || parsed->key.run >= run) continue;
+    if (auto removed = tier.remove(name); !removed) log.warn("open: {}", removed.error().message());
+  }
+}
+
+/// By the leader of a node, in its directory and in those that it adopts: a rank that outlived its
+/// job looks only into the directory that it writes to. There the record takes the place of older
+/// ones, which nobody else would remove.
+Result<void> record_run(Surroundings& around, const ClaimRequest& request, const Claim& claim,
+                        std::vector<std::string> directories) {
+  const std::string own = directory_of(request, request.node);
+  directories.push_back(own);
+  const auto bytes = format::encode_run_record(claim.record);
+  for (const std::string& directory : directories) {
+    // Not the overlay: it would take another leader's temporary file for its own.
+    const auto tier = store::make_local_tier(around.files, directory);
+    BELAY_TRY(store::put_whole(*tier, format::run_name(claim.run), bytes, /*exclusive=*/true));
+    if (directory != own) remove_earlier_records(*tier, claim.run, around.log);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
@@ -174,7 +207,8 @@ Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
   BELAY_ASSIGN(const Places places, find_places(around, request));
   claim.leads_node = places.leader == around.group.rank();
   claim.ranks_on_node = places.sharers;
-  BELAY_ASSIGN(claim.locks, agree_on(around.group, take_locks(around, places, request)));
+  BELAY_ASSIGN(auto taken, agree_on(around.group, take_locks(around, places, request)));
+  claim.locks = std::move(taken.locks);
   BELAY_ASSIGN(claim.tier, agree_on(around.group, open_tier(around, places, request)));
   BELAY_ASSIGN(claim.own,
                agree_on(around.group, survey(*claim.tier, around.group.rank(), around.log)));
@@ -185,9 +219,7 @@ Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
   claim.record = {claim.identity.store, claim.identity.seed, claim.run,   around.group.size(),
                   request.application,  request.host,        request.pid, around.clock.wall_ns()};
   Result<void> claimed;
-  if (claim.leads_node)
-    claimed = store::put_whole(*claim.tier, format::run_name(claim.run),
-                               format::encode_run_record(claim.record), /*exclusive=*/true);
+  if (claim.leads_node) claimed = record_run(around, request, claim, taken.adopted);
   const bool settled = std::any_of(claim.surveys.begin(), claim.surveys.end(),
                                    [](const Survey& survey) { return survey.settled; });
   if (claimed && claim.leads_node && !settled) claimed = prepare_settled(*claim.tier, claim.record);

@@ -140,6 +140,20 @@ TEST_F(ClaimTest, NewAndOldNodesAgreeOnTheIdentity) {
   EXPECT_EQ(again->locks.size(), 2u) << "its own directory, and the one that it adopts";
 }
 
+TEST_F(ClaimTest, ARankThatLivesOnInAnAdoptedDirectorySeesTheLaterRun) {
+  ASSERT_TRUE(claim_alone(request("old")));
+  const auto straggler = store::make_local_tier(files_, "/store/node-old");
+  EXPECT_TRUE(check_still_ours(*straggler, 1));
+  for (const std::uint64_t run : {2u, 3u}) {
+    ASSERT_TRUE(claim_alone(request("new")));
+    const auto seen = check_still_ours(*straggler, run - 1);
+    ASSERT_FALSE(seen) << run;
+    EXPECT_EQ(seen.error().code(), Code::busy);
+  }
+  EXPECT_FALSE(files_.peek("/store/node-old/run-000001")) << "one record is enough";
+  EXPECT_FALSE(files_.peek("/store/node-old/run-000002"));
+}
+
 TEST_F(ClaimTest, LeadersThatSeeTheSameAbandonedDirectoryDoNotBlockEachOther) {
   claim_together(
       2, [](Rank rank) { return request("old" + std::to_string(rank)); },

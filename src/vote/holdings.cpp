@@ -60,10 +60,13 @@ store::KnownVersion* Holdings::find(VersionKey key) {
 void Holdings::exists(const Manifest& manifest, VersionInfo info) {
   const VersionKey key = manifest.origin.key;
   std::vector<SegmentId> segments = segments_of(manifest);
+  // What may lack memory comes first: all of it is done, or none.
+  segments_here_.reserve(segments_here_.size() + 1);
+  known_.reserve(known_.size() + 1);
+  infos_.insert_or_assign(key, std::move(info));
   if (std::find(segments.begin(), segments.end(), SegmentId{key, rank_}) != segments.end())
     segments_here_.push_back({key, rank_});
   known_.insert(known_.begin(), {key, true, std::move(segments)});
-  infos_.insert_or_assign(key, std::move(info));
   made_version_ = true;
 }
 

@@ -51,6 +51,7 @@ class History {
   void await_stragglers(const Job& job);
   void await_loss(Job& job);
   void lose_a_node(Job& job);
+  void forget_lost_numbers(std::size_t run);
   void check_run(Job& job);
   void check_opening(const Job& job);
   void check_newest(const SharedRun& shared);
@@ -151,12 +152,17 @@ void History::lose_a_node(Job& job) {
   oracle_.speak_of(job.shared.number);
   oracle_.damage(done.versions, done.settled_mark);
   if (job.shared.ended < plan_.ranks) oracle_.damage_begun();
-  oracle_.forget_above(take_census(disk_, plan_.ranks).highest_number);
+  forget_lost_numbers(job.shared.number);
   job.shared.node_was_lost = true;
   if (!job.shared.plan->loss->kills) return;
   for (Process* process : job.shared.processes)
     if (!job.shared.plan->ranks_per_node || node == fmt::format("node-{}", process->rank))
       world_.kill(*process);
+}
+
+/// Of runs before this one.
+void History::forget_lost_numbers(std::size_t run) {
+  oracle_.forget_above(take_census(disk_, plan_.ranks).highest_number, run);
 }
 
 void History::end_run(Job& job) {
@@ -172,6 +178,7 @@ void History::end_run(Job& job) {
     world_.trace("damage: {}", done.what);
     if (!done.what.empty()) oracle_.damage(done.versions, done.settled_mark);
   }
+  if (oracle_.any_damage()) forget_lost_numbers(job.shared.number + 1);
 }
 
 void History::check_run(Job& job) {

@@ -79,8 +79,7 @@ void Oracle::end_capture(Attempt& attempt, Rank rank, const Result<Version>& res
       return;
     }
     // What remembers a number that left no other trace may itself have been damaged.
-    const bool remembered = !known->forgotten && (known->promised || !any_damage_);
-    if (known->run == run_ || remembered)
+    if (known->run == run_ || known->promised || !any_damage_)
       violation("restart {}: rank {}: version {} of restart {} is used again", run_, rank, *result,
                 known->run);
   }
@@ -107,14 +106,12 @@ void Oracle::listed(Rank rank, Version version) {
 }
 
 bool Oracle::is_promised(const Attempt& attempt) const {
-  return attempt.promised && (!attempt.late || *attempt.late < run_);
+  return attempt.promised && attempt.promised_to <= run_;
 }
 
 void Oracle::promise(Rank rank, Attempt& attempt, const char* where) {
-  if (run_ == newest_run_)
-    attempt.late.reset();
-  else if (!attempt.promised)
-    attempt.late = newest_run_;
+  const bool straggler = run_ < newest_run_;
+  attempt.promised_to = std::min(attempt.promised_to, straggler ? newest_run_ + 1 : run_);
   attempt.promised = true;
   for (Rank other = 0; other < ranks_; ++other) {
     const auto outcome = attempt.ranks[other].outcome;
@@ -138,9 +135,9 @@ void Oracle::damage_begun() {
     if (attempt.run == run_) attempt.damaged = true;
 }
 
-void Oracle::forget_above(Version highest) {
+void Oracle::forget_above(Version highest, std::size_t run) {
   for (Attempt& attempt : attempts_)
-    if (!attempt.version || *attempt.version > highest) attempt.forgotten = true;
+    if (attempt.run < run && attempt.version.value_or(0) > highest) attempt.forgotten = true;
 }
 
 std::uint64_t Oracle::newer_than(const Attempt& attempt) const {
@@ -164,7 +161,13 @@ const Attempt* Oracle::required() const {
 
 Attempt* Oracle::find_attempt(Version version) {
   for (auto attempt = attempts_.rbegin(); attempt != attempts_.rend(); ++attempt)
-    if (attempt->version == version) return &*attempt;
+    if (attempt->version == version && !attempt->forgotten) return &*attempt;
+  return nullptr;
+}
+
+Attempt* Oracle::find_forgotten(Version version) {
+  for (auto attempt = attempts_.rbegin(); attempt != attempts_.rend(); ++attempt)
+    if (attempt->version == version && attempt->forgotten) return &*attempt;
   return nullptr;
 }
 
@@ -176,6 +179,7 @@ void Oracle::check_latest(Rank rank, std::optional<Version> latest, bool traces_
   if (!latest) {
     const bool existed =
         std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& attempt) {
+          if (attempt.run >= run_) return false;
           return any_damage_ ? traces_left && attempt.told && !settled_mark_damaged_
                              : is_promised(attempt);
         });
@@ -262,6 +266,7 @@ void Oracle::check_restore(const RestoreEvent& event) {
     violation("restart {}: restore({}) gives version {}", event.run, *event.asked, *version);
   Attempt* attempt = find_attempt(*version);
   if (!attempt) attempt = recognise(event, *version);
+  if (!attempt) attempt = find_forgotten(*version);  // it was restored before it was lost
   if (!attempt) {
     violation("restart {}: restore() gives version {}, which is the state of no checkpoint",
               event.run, *version);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <limits>
 #include <list>
 #include <optional>
 #include <set>
@@ -34,8 +35,9 @@ struct Attempt {
   std::optional<Version> version;
   std::vector<Capture> ranks;
   bool promised = false;  ///< some rank could see that the version exists
-  /// Only stragglers could, while this run was under way already: it need not have heard of it.
-  std::optional<std::size_t> late;
+  /// ... before this run at the latest. A run that was under way already when only stragglers of an
+  /// earlier one were told need not have heard of it.
+  std::size_t promised_to = std::numeric_limits<std::size_t>::max();
   bool told = false;       ///< wait() or close() said so
   bool damaged = false;    ///< a file that it counts on was damaged later
   bool forgotten = false;  ///< every trace of its number was lost later
@@ -94,8 +96,8 @@ class Oracle {
   void damage(const std::set<Version>& versions, bool settled_mark);
   /// All versions of this run that were begun so far.
   void damage_begun();
-  /// No name in the store tells of numbers above this one any more.
-  void forget_above(Version highest);
+  /// No name in the store tells of numbers of runs before `run` above `highest` any more.
+  void forget_above(Version highest, std::size_t run);
   bool any_damage() const { return any_damage_; }
   /// The version that a restart must at least bring back, if there is one.
   const Attempt* required() const;
@@ -109,6 +111,7 @@ class Oracle {
   static constexpr std::size_t kMostViolations = 5;
 
   Attempt* find_attempt(Version version);
+  Attempt* find_forgotten(Version version);
   bool is_promised(const Attempt& attempt) const;
   void promise(Rank rank, Attempt& attempt, const char* where);
   /// How many versions that are newer may exist?

@@ -102,6 +102,8 @@ void add_stragglers(SimRandom& random, HistoryPlan& plan, std::size_t number) {
       run.kills.push_back({rank, at + random.below(20), static_cast<Manner>(random.below(3))});
   if (random.one_in(2)) plan.timeout_ns = 5'000'000'000;  // less than a lock is waited for
   plan.runs[number + 1].room_bytes.reset();
+  // A vote may come between the look at versions() and restore().
+  plan.runs[number + 1].exact_regions = false;
   run.room_bytes.reset();
   // What is damaged and what a straggler did could not be told apart.
   for (std::size_t later = number; later < plan.runs.size(); ++later) plan.runs[later].damages = 0;
