@@ -29,7 +29,7 @@ std::array<bool, 256> holders_of(const Manifest& manifest, const std::string& na
 
 /// Blocks [first, first + count) of a region, which lie one after the other in one segment.
 struct PartReader::BlockRun {
-  SegmentFile* segment = nullptr;
+  store::SegmentFile* segment = nullptr;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
   std::uint64_t begin = 0;  ///< in the file
@@ -51,8 +51,8 @@ Result<PartReader> PartReader::open(const StoreView& view, const VersionView& ve
   for (std::size_t i = 0; i < manifest.segments.size(); ++i) {
     if (!used[i]) continue;
     const SegmentRef& ref = manifest.segments[i];
-    BELAY_ASSIGN(auto segment, SegmentFile::open(view.tier(part.node), ref.id,
-                                                 manifest.origin.store, ref.file_bytes));
+    BELAY_ASSIGN(auto segment, store::SegmentFile::open(view.tier(part.node), ref.id,
+                                                        manifest.origin.store, ref.file_bytes));
     segment.sort_blocks();
     reader.segments_.emplace(static_cast<std::uint8_t>(i), std::move(segment));
   }
@@ -71,7 +71,8 @@ Result<PartReader::BlockRun> PartReader::find_run(const RegionRecord& region, st
   for (std::uint64_t i = first; i < last; ++i) {
     if (manifest_.holders[region.first_block + i] != holder) break;
     const Fingerprint& fingerprint = manifest_.fingerprints[region.first_block + i];
-    const StoredBlock* block = run.segment->find(fingerprint, manifest_.length_of(region, i));
+    const store::StoredBlock* block =
+        run.segment->find(fingerprint, manifest_.length_of(region, i));
     if (block == nullptr)
       return fail(Code::corruption, "{}: does not hold block {} of region {} (rank {})",
                   run.segment->where(), i, in_quotes(region.name), manifest_.origin.rank);

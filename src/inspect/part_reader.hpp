@@ -5,9 +5,9 @@
 #include <belay/result.hpp>
 
 #include "fingerprint/hasher.hpp"
-#include "inspect/segment_file.hpp"
 #include "inspect/store_view.hpp"
 #include "os/memory.hpp"
+#include "store/segment_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ class PartReader {
 
   Manifest manifest_;
   std::unique_ptr<fingerprint::Hasher> hasher_;
-  std::map<std::uint8_t, SegmentFile> segments_;  ///< by holder
+  std::map<std::uint8_t, store::SegmentFile> segments_;  ///< by holder
   os::AlignedMemory buffer_;
 };
 

@@ -28,7 +28,7 @@ struct SegmentAudit::Chunk {
   std::uint64_t end = 0;
 
   /// The next one after block `from`. REQUIRES: there is one.
-  static Chunk after(const std::vector<StoredBlock>& blocks, std::size_t from) {
+  static Chunk after(const std::vector<store::StoredBlock>& blocks, std::size_t from) {
     Chunk chunk{.first = from, .last = from + 1};
     chunk.begin = blocks[from].offset / os::kDirectAlignment * os::kDirectAlignment;
     const std::uint64_t most = blocks[from].offset + kChunkBytes;
@@ -48,13 +48,13 @@ Result<SegmentAudit> SegmentAudit::make(unsigned threads) {
   return audit;
 }
 
-Result<std::vector<StoredBlock>> SegmentAudit::find_bad_blocks(SegmentFile& segment,
-                                                               const Advance& advance) {
+Result<std::vector<store::StoredBlock>> SegmentAudit::find_bad_blocks(store::SegmentFile& segment,
+                                                                      const Advance& advance) {
   const auto hasher = fingerprint::make_hasher(segment.header().hash, segment.header().origin.seed);
   if (!hasher)
     return fail(Code::unsupported, "{}: this machine cannot compute its hash", segment.where());
   const auto& blocks = segment.blocks();
-  std::vector<StoredBlock> bad;
+  std::vector<store::StoredBlock> bad;
   if (blocks.empty()) return bad;
 
   const auto start = [&](const Chunk& chunk, os::AlignedMemory& buffer) {
@@ -81,7 +81,7 @@ Result<std::vector<StoredBlock>> SegmentAudit::find_bad_blocks(SegmentFile& segm
     is_bad.assign(count, 0);
     parallel_->run(pieces, [&](std::size_t piece) {
       for (std::size_t i = count * piece / pieces; i < count * (piece + 1) / pieces; ++i) {
-        const StoredBlock& block = blocks[here.first + i];
+        const store::StoredBlock& block = blocks[here.first + i];
         const std::uint64_t at = block.offset - here.begin;
         is_bad[i] = at + block.length > bytes.size() ||
                     hasher->hash(bytes.subspan(at, block.length)) != block.fingerprint;

@@ -5,9 +5,9 @@
 
 #include <belay/result.hpp>
 
-#include "inspect/segment_file.hpp"
 #include "os/memory.hpp"
 #include "os/parallel.hpp"
+#include "store/segment_file.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,8 @@ class SegmentAudit {
   /// The blocks whose content is not what their fingerprint names, in the order of the file.
   /// `advance` is told of bytes as they are done. unsupported: the hash is not known here.
   /// REQUIRES: segment.sort_blocks() was not called.
-  Result<std::vector<StoredBlock>> find_bad_blocks(SegmentFile& segment, const Advance& advance);
+  Result<std::vector<store::StoredBlock>> find_bad_blocks(store::SegmentFile& segment,
+                                                          const Advance& advance);
 
  private:
   struct Chunk;

@@ -25,7 +25,7 @@ struct Reference {
 struct Verdict {
   std::optional<Error> lost;  ///< the file as a whole: nothing in it can be trusted
   std::set<std::uint64_t> bad_offsets;
-  std::vector<StoredBlock> bad;
+  std::vector<store::StoredBlock> bad;
 };
 
 class StoreCheck {
@@ -40,9 +40,9 @@ class StoreCheck {
   void advance(std::uint64_t bytes);
   Result<void> check_segment(const SegmentId& id, const std::vector<Reference>& references);
   Result<void> check_references(const SegmentId& id, const std::vector<Reference>& references,
-                                const SegmentFile* segment, const Verdict& verdict);
+                                const store::SegmentFile* segment, const Verdict& verdict);
   Result<void> check_reference(const SegmentId& id, const Reference& reference,
-                               const SegmentFile* segment, const Verdict& verdict,
+                               const store::SegmentFile* segment, const Verdict& verdict,
                                std::set<std::uint64_t>& missed);
   Result<void> check_doubtful_segment(std::size_t node, const SegmentId& id);
   void add_unreferenced(const SegmentId& id, const std::string& directory, const Verdict& verdict,
@@ -95,8 +95,8 @@ Result<void> StoreCheck::check_segment(const SegmentId& id,
   const Reference& first = references.front();
   const std::uint64_t done_before = done_bytes_;
   Verdict verdict;
-  auto segment = SegmentFile::open(view_.tier(first.part->node), id,
-                                   first.part->manifest->origin.store, first.file_bytes);
+  auto segment = store::SegmentFile::open(view_.tier(first.part->node), id,
+                                          first.part->manifest->origin.store, first.file_bytes);
   if (segment) {
     ++report_.files;
     report_.bytes += segment->file_bytes();
@@ -104,7 +104,7 @@ Result<void> StoreCheck::check_segment(const SegmentId& id,
     auto bad = audit_->find_bad_blocks(*segment, [this](std::uint64_t n) { advance(n); });
     if (bad) {
       verdict.bad = *std::move(bad);
-      for (const StoredBlock& block : verdict.bad) verdict.bad_offsets.insert(block.offset);
+      for (const store::StoredBlock& block : verdict.bad) verdict.bad_offsets.insert(block.offset);
       segment->sort_blocks();
     } else {
       verdict.lost = bad.error();
@@ -121,7 +121,8 @@ Result<void> StoreCheck::check_segment(const SegmentId& id,
 
 Result<void> StoreCheck::check_references(const SegmentId& id,
                                           const std::vector<Reference>& references,
-                                          const SegmentFile* segment, const Verdict& verdict) {
+                                          const store::SegmentFile* segment,
+                                          const Verdict& verdict) {
   std::set<std::uint64_t> missed;  // offsets of bad blocks that somebody needs
   for (const Reference& reference : references)
     BELAY_TRY(check_reference(id, reference, segment, verdict, missed));
@@ -132,7 +133,7 @@ Result<void> StoreCheck::check_references(const SegmentId& id,
 
 /// Goes through the blocks that one manifest expects in the segment.
 Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& reference,
-                                         const SegmentFile* segment, const Verdict& verdict,
+                                         const store::SegmentFile* segment, const Verdict& verdict,
                                          std::set<std::uint64_t>& missed) {
   auto loaded = manifests_.load(reference.version->key, *reference.part);
   // Read a moment ago: it was removed meanwhile, or went bad; the next check will say which.
@@ -166,8 +167,8 @@ Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& r
       if (manifest.holders[region.first_block + i] != holder) continue;
       ++held;
       if (lost || segment == nullptr) continue;
-      const StoredBlock* block = segment->find(manifest.fingerprints[region.first_block + i],
-                                               manifest.length_of(region, i));
+      const store::StoredBlock* block = segment->find(manifest.fingerprints[region.first_block + i],
+                                                      manifest.length_of(region, i));
       if (block == nullptr) ++absent;
       if (block == nullptr || !verdict.bad_offsets.contains(block->offset)) continue;
       ++damaged;
@@ -195,7 +196,7 @@ void StoreCheck::add_unreferenced(const SegmentId& id, const std::string& direct
                                   const Verdict& verdict, const std::set<std::uint64_t>& missed) {
   std::uint64_t count = 0;
   std::uint64_t first = 0;
-  for (const StoredBlock& block : verdict.bad) {
+  for (const store::StoredBlock& block : verdict.bad) {
     if (missed.contains(block.offset)) continue;
     if (count++ == 0) first = block.offset;
   }
@@ -211,9 +212,10 @@ void StoreCheck::add_unreferenced(const SegmentId& id, const std::string& direct
 /// A manifest that cannot be read may count on it, so that its damage is told, whoever it hurts.
 Result<void> StoreCheck::check_doubtful_segment(std::size_t node, const SegmentId& id) {
   Flaw flaw{.directory = view_.nodes()[node].directory, .file = format::segment_name(id)};
-  auto segment = SegmentFile::open(view_.tier(node), id, view_.identities().front().store, {});
+  auto segment =
+      store::SegmentFile::open(view_.tier(node), id, view_.identities().front().store, {});
   auto bad = segment ? audit_->find_bad_blocks(*segment, [](std::uint64_t) {})
-                     : Result<std::vector<StoredBlock>>(Unexpected(segment.error()));
+                     : Result<std::vector<store::StoredBlock>>(Unexpected(segment.error()));
   if (!bad && bad.error().code() == Code::not_found) return {};  // retired meanwhile
   if (segment) ++report_.files;
   if (segment) report_.bytes += segment->file_bytes();

@@ -3,10 +3,9 @@
 
 #include "base/mistakes.hpp"
 #include "base/try.hpp"
-#include "format/names.hpp"
-#include "format/segment.hpp"
 #include "os/files.hpp"
 #include "os/memory.hpp"
+#include "store/segment_file.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -61,18 +60,11 @@ struct Request {
 
 class SegmentRead {
  public:
-  SegmentRead(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
-              const SegmentRef& segment)
-      : equipment_(equipment),
-        readers_(readers),
-        manifest_(manifest),
-        segment_(segment),
-        where_(equipment.tier.place() + "/" + format::segment_name(segment.id)) {}
+  SegmentRead(Equipment& equipment, os::Parallel& readers, store::SegmentFile segment)
+      : equipment_(equipment), readers_(readers), segment_(std::move(segment)) {}
 
   Result<void> run(std::vector<WantedBlock> wanted) {
-    BELAY_ASSIGN(file_, equipment_.tier.open(format::segment_name(segment_.id)));
-    BELAY_ASSIGN(const format::SegmentIndex index, load_index());
-    BELAY_TRY(place(index, std::move(wanted)));
+    BELAY_TRY(place(std::move(wanted)));
     cut_into_runs();
     gather_chunks();
     auto read = read_chunks();
@@ -82,9 +74,7 @@ class SegmentRead {
   }
 
  private:
-  Result<std::vector<std::byte>> read_range(std::uint64_t begin, std::uint64_t end);
-  Result<format::SegmentIndex> load_index();
-  Result<void> place(const format::SegmentIndex& index, std::vector<WantedBlock> wanted);
+  Result<void> place(std::vector<WantedBlock> wanted);
   void cut_into_runs();
   void gather_chunks();
   Result<void> read_chunks();
@@ -99,10 +89,7 @@ class SegmentRead {
 
   Equipment& equipment_;
   os::Parallel& readers_;
-  const Manifest& manifest_;
-  const SegmentRef& segment_;
-  std::string where_;
-  std::unique_ptr<os::File> file_;
+  store::SegmentFile segment_;
   std::vector<PlacedBlock> placed_;
   std::vector<Run> runs_;
   std::vector<Chunk> chunks_;
@@ -110,67 +97,17 @@ class SegmentRead {
   std::deque<Request> requests_;
 };
 
-Result<std::vector<std::byte>> SegmentRead::read_range(std::uint64_t begin, std::uint64_t end) {
-  const std::uint64_t first = round_down(begin);
-  BELAY_ASSIGN(auto memory, os::AlignedMemory::allocate(round_up(end) - first));
-  const auto pages = memory.bytes().first(round_up(end) - first);
-  BELAY_ASSIGN(const std::size_t got, file_->read(first, pages));
-  if (first + got < end)
-    return fail(Code::corruption, "{}: ends at byte {}, before byte {}", where_, first + got, end);
-  const auto range = pages.subspan(begin - first, end - begin);
-  return std::vector<std::byte>(range.begin(), range.end());
-}
-
-Result<format::SegmentIndex> SegmentRead::load_index() {
-  BELAY_ASSIGN(const std::uint64_t size, file_->size());
-  if (size != segment_.file_bytes)
-    return fail(Code::corruption, "{}: has {} bytes instead of {}", where_, size,
-                segment_.file_bytes);
-  if (size < format::kSegmentHeaderBytes + format::kSegmentFooterBytes)
-    return fail(Code::corruption, "{}: too short for a segment", where_);
-  BELAY_ASSIGN(const auto front, read_range(0, format::kSegmentHeaderBytes));
-  BELAY_ASSIGN(const auto header, within(where_, format::decode_segment_header(front)));
-  const SegmentId found{header.origin.key, header.origin.rank};
-  if (header.origin.store != manifest_.origin.store || found != segment_.id)
-    return fail(Code::corruption, "{}: its content is another file's", where_);
-  const std::uint64_t end = size - format::kSegmentFooterBytes;
-  BELAY_ASSIGN(const auto back, read_range(end, size));
-  BELAY_ASSIGN(const auto footer, within(where_, format::decode_segment_footer(back, size)));
-  BELAY_ASSIGN(const auto bytes, read_range(footer.index_offset, end));
-  return within(where_, format::decode_segment_index(bytes, footer, header));
-}
-
 Unexpected SegmentRead::missing(const WantedBlock& block) const {
-  return fail(Code::corruption, "{}: does not hold block {} of region '{}'", where_,
+  return fail(Code::corruption, "{}: does not hold block {} of region '{}'", segment_.where(),
               to_hex(block.fingerprint), block.region->name);
 }
 
-Result<void> SegmentRead::place(const format::SegmentIndex& index,
-                                std::vector<WantedBlock> wanted) {
-  struct Stored {
-    format::IndexEntry entry;
-    std::uint64_t offset;
-  };
-  std::vector<Stored> stored;
-  stored.reserve(index.entries.size());
-  for (const format::Extent& extent : index.extents) {
-    std::uint64_t offset = extent.offset;
-    for (std::uint64_t i = extent.first_entry; i < extent.first_entry + extent.entries; ++i) {
-      stored.push_back({index.entries[i], offset});
-      offset += index.entries[i].length;
-    }
-  }
-  const auto key = [](const auto& e) {
-    return std::tie(e.fingerprint.low, e.fingerprint.high, e.length);
-  };
-  std::sort(stored.begin(), stored.end(),
-            [&](const Stored& a, const Stored& b) { return key(a.entry) < key(b.entry); });
+Result<void> SegmentRead::place(std::vector<WantedBlock> wanted) {
+  segment_.sort_blocks();
   placed_.reserve(wanted.size());
   for (const WantedBlock& block : wanted) {
-    const auto found = std::lower_bound(
-        stored.begin(), stored.end(), block,
-        [&](const Stored& a, const WantedBlock& b) { return key(a.entry) < key(b); });
-    if (found == stored.end() || key(found->entry) != key(block)) return missing(block);
+    const store::StoredBlock* found = segment_.find(block.fingerprint, block.length);
+    if (found == nullptr) return missing(block);
     placed_.push_back({block, found->offset});
   }
   std::sort(placed_.begin(), placed_.end(),
@@ -211,7 +148,7 @@ void SegmentRead::fill(Request& request) {
   const auto memory = request.buffer->memory.bytes();
   readers_.run(request.got.size(), [&](std::size_t i) {
     const Run& run = runs_[request.chunk.first_run + i];
-    request.got[i] = file_->read(run.begin, memory.subspan(run.at, run.end - run.begin));
+    request.got[i] = segment_.file().read(run.begin, memory.subspan(run.at, run.end - run.begin));
   });
 }
 
@@ -254,8 +191,8 @@ Result<void> SegmentRead::check_whole(const Request& request) const {
     const auto& got = request.got[i];
     if (!got) return Unexpected(got.error());
     if (run.begin + *got < run.end)
-      return fail(Code::corruption, "{}: ends at byte {}, before byte {}", where_, run.begin + *got,
-                  run.end);
+      return fail(Code::corruption, "{}: ends at byte {}, before byte {}", segment_.where(),
+                  run.begin + *got, run.end);
   }
   return {};
 }
@@ -287,7 +224,7 @@ Result<void> SegmentRead::deliver(const Request& request) {
     return fail(Code::corruption,
                 "{}: the block at byte {} (region '{}') is damaged: its content is not what its "
                 "fingerprint {} names",
-                where_, block->offset, block->wanted.region->name,
+                segment_.where(), block->offset, block->wanted.region->name,
                 to_hex(block->wanted.fingerprint));
   return {};
 }
@@ -296,7 +233,9 @@ Result<void> SegmentRead::deliver(const Request& request) {
 
 Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
                          const SegmentRef& segment, std::vector<WantedBlock> wanted) {
-  return SegmentRead(equipment, readers, manifest, segment).run(std::move(wanted));
+  BELAY_ASSIGN(auto file, store::SegmentFile::open(equipment.tier, segment.id,
+                                                   manifest.origin.store, segment.file_bytes));
+  return SegmentRead(equipment, readers, std::move(file)).run(std::move(wanted));
 }
 
 }  // namespace belay::session

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/segment_file.hpp"
+
+#include "base/try.hpp"
+#include "format/names.hpp"
+#include "format/wire.hpp"
+#include "os/memory.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace belay::store {
+namespace {
+
+auto key_of(const StoredBlock& block) {
+  return std::tie(block.fingerprint.low, block.fingerprint.high, block.length, block.offset);
+}
+
+std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index) {
+  std::vector<StoredBlock> blocks;
+  blocks.reserve(index.entries.size());
+  for (const format::Extent& extent : index.extents) {
+    std::uint64_t offset = extent.offset;
+    for (std::uint64_t i = extent.first_entry; i < extent.first_entry + extent.entries; ++i) {
+      blocks.push_back({index.entries[i].fingerprint, index.entries[i].length, offset});
+      offset += index.entries[i].length;
+    }
+  }
+  return blocks;
+}
+
+}  // namespace
+
+Result<SegmentFile> SegmentFile::open(Tier& tier, const SegmentId& id, const StoreId& store,
+                                      std::optional<std::uint64_t> file_bytes) {
+  const std::string name = format::segment_name(id);
+  SegmentFile segment;
+  segment.where_ = tier.place() + "/" + name;
+  BELAY_ASSIGN(segment.file_, tier.open(name));
+  BELAY_TRY(within(segment.where_, segment.load(id, store, file_bytes)));
+  return segment;
+}
+
+Result<std::vector<std::byte>> SegmentFile::read_range(std::uint64_t begin, std::uint64_t end) {
+  const std::uint64_t first = begin / os::kDirectAlignment * os::kDirectAlignment;
+  const std::uint64_t last = format::round_up(end, os::kDirectAlignment);
+  BELAY_ASSIGN(auto memory, os::AlignedMemory::allocate(last - first));
+  const auto pages = memory.bytes().first(last - first);
+  BELAY_ASSIGN(const std::size_t got, file_->read(first, pages));
+  if (first + got < end)
+    return fail(Code::corruption, "ends at byte {}, before byte {}", first + got, end);
+  const auto range = pages.subspan(begin - first, end - begin);
+  return std::vector<std::byte>(range.begin(), range.end());
+}
+
+Result<void> SegmentFile::load(const SegmentId& id, const StoreId& store,
+                               std::optional<std::uint64_t> file_bytes) {
+  BELAY_ASSIGN(file_bytes_, file_->size());
+  if (file_bytes && *file_bytes != file_bytes_)
+    return fail(Code::corruption, "has {} bytes instead of {}", file_bytes_, *file_bytes);
+  if (file_bytes_ < format::kSegmentHeaderBytes + format::kSegmentFooterBytes)
+    return fail(Code::corruption, "too short for a segment");
+  BELAY_ASSIGN(const auto front, read_range(0, format::kSegmentHeaderBytes));
+  BELAY_ASSIGN(header_, format::decode_segment_header(front));
+  if (header_.origin.store != store)
+    return fail(Code::corruption, "belongs to another store ({})", to_hex(header_.origin.store));
+  if (SegmentId{header_.origin.key, header_.origin.rank} != id)
+    return fail(Code::corruption, "its content is another file's (run {}, version {}, rank {})",
+                header_.origin.key.run, header_.origin.key.version, header_.origin.rank);
+  const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
+  BELAY_ASSIGN(const auto back, read_range(end, file_bytes_));
+  BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back, file_bytes_));
+  BELAY_ASSIGN(const auto bytes, read_range(footer.index_offset, end));
+  BELAY_ASSIGN(const auto index, format::decode_segment_index(bytes, footer, header_));
+  blocks_ = place_blocks(index);
+  return {};
+}
+
+void SegmentFile::sort_blocks() {
+  std::sort(blocks_.begin(), blocks_.end(),
+            [](const StoredBlock& a, const StoredBlock& b) { return key_of(a) < key_of(b); });
+}
+
+const StoredBlock* SegmentFile::find(const Fingerprint& fingerprint, std::uint32_t length) const {
+  const StoredBlock wanted{fingerprint, length, 0};
+  const auto found = std::lower_bound(
+      blocks_.begin(), blocks_.end(), wanted,
+      [](const StoredBlock& a, const StoredBlock& b) { return key_of(a) < key_of(b); });
+  if (found == blocks_.end() || found->fingerprint != fingerprint || found->length != length)
+    return nullptr;
+  return &*found;
+}
+
+}  // namespace belay::store

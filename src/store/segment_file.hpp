@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A segment opened for reading: header, footer and index are verified, blocks are found by
+// fingerprint and length.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "base/nouns.hpp"
+#include "format/segment.hpp"
+#include "os/files.hpp"
+#include "store/tier.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace belay::store {
+
+/// A block and its place in the segment's file.
+struct StoredBlock {
+  Fingerprint fingerprint;
+  std::uint32_t length = 0;
+  std::uint64_t offset = 0;
+
+  std::uint64_t end() const { return offset + length; }
+};
+
+/// Move-only. One thread.
+class SegmentFile {
+ public:
+  /// corruption if the file is not the segment `id` of `store`, or is damaged outside of its
+  /// blocks. `file_bytes` unset: of any size.
+  static Result<SegmentFile> open(Tier& tier, const SegmentId& id, const StoreId& store,
+                                  std::optional<std::uint64_t> file_bytes);
+
+  const format::SegmentHeader& header() const { return header_; }
+  std::uint64_t file_bytes() const { return file_bytes_; }
+  os::File& file() { return *file_; }
+  const std::string& where() const { return where_; }  ///< for messages
+
+  /// In the order of the file until sort_blocks().
+  const std::vector<StoredBlock>& blocks() const { return blocks_; }
+  /// Makes find() possible.
+  void sort_blocks();
+  /// The first copy in the file; nullptr if there is none. REQUIRES: sort_blocks() was called.
+  const StoredBlock* find(const Fingerprint& fingerprint, std::uint32_t length) const;
+
+ private:
+  Result<void> load(const SegmentId& id, const StoreId& store,
+                    std::optional<std::uint64_t> file_bytes);
+  Result<std::vector<std::byte>> read_range(std::uint64_t begin, std::uint64_t end);
+
+  std::string where_;
+  std::unique_ptr<os::File> file_;
+  std::uint64_t file_bytes_ = 0;
+  format::SegmentHeader header_;
+  std::vector<StoredBlock> blocks_;
+};
+
+}  // namespace belay::store

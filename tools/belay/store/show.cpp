@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/settings.hpp"
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "fingerprint/hasher.hpp"
+#include "inspect/region_change.hpp"
+#include "tools/belay/commands.hpp"
+#include "tools/belay/store/store_arguments.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace belay::tool {
+namespace {
+
+using inspect::PartView;
+using inspect::RegionChange;
+using inspect::StoreView;
+using inspect::VersionView;
+
+struct ShowOptions {
+  std::string version;
+  std::optional<Rank> rank;
+};
+
+struct ShownPart {
+  const PartView* part = nullptr;
+  std::vector<RegionChange> changes;
+};
+
+/// The parts that were asked for and can be read.
+Result<std::vector<ShownPart>> load_parts(const StoreView& view, const VersionView& version,
+                                          const std::optional<Rank>& rank) {
+  if (rank && version.ranks != 0 && *rank >= version.ranks)
+    return fail(Code::not_found, "version {} has no rank {}; it has {} ranks", version.key.version,
+                *rank, version.ranks);
+  std::vector<ShownPart> shown;
+  for (const PartView& part : version.parts) {
+    if ((rank && part.rank != *rank) || !part.manifest) continue;
+    BELAY_ASSIGN(auto changes, inspect::region_changes(view, version, part));
+    shown.push_back({&part, std::move(changes)});
+  }
+  return shown;
+}
+
+void say_ledger(const Shell& shell, const Ledger& sum) {
+  const auto line = [&](const char* what, std::uint64_t bytes) {
+    shell.say(fmt::format("  {:<26}{:>12}{:>10}", what, format_bytes(bytes),
+                          percent(bytes, sum.protected_bytes)));
+  };
+  shell.say(paint("Bytes", Colour::bold, shell.colours()));
+  line("protected", sum.protected_bytes);
+  line("= untouched", sum.untouched_bytes);
+  line("+ unchanged", sum.unchanged_bytes);
+  line("+ duplicate here", sum.duplicate_here_bytes);
+  line("+ duplicate elsewhere", sum.duplicate_elsewhere_bytes);
+  line("+ written", sum.written_bytes);
+  line("  of these carried", sum.carried_bytes);
+  line("written, encoded", sum.encoded_bytes);
+  line("in the segments' files", sum.file_bytes);
+}
+
+void say_times(const Shell& shell, const StoreView& view, const std::vector<ShownPart>& parts) {
+  Table table({">RANK", ">SETTLE", ">DETECT", ">STAGE", ">WAIT", ">BLOCKED", "NODE DIRECTORY"});
+  for (const ShownPart& shown : parts) {
+    const Ledger& ledger = shown.part->manifest->ledger;
+    table.add({std::to_string(shown.part->rank), duration(ledger.settle_ns),
+               duration(ledger.detect_ns), duration(ledger.stage_ns), duration(ledger.wait_ns),
+               duration(ledger.blocking_ns), printable(view.nodes()[shown.part->node].directory)});
+  }
+  for (const std::string& line : table.lines(shell.colours(), 2)) shell.say(line);
+}
+
+std::string or_unknown(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? format_bytes(*bytes) : "?";
+}
+
+void say_regions(const Shell& shell, const std::vector<ShownPart>& parts) {
+  Table table({"REGION", ">RANK", "TYPE", "SHAPE", ">SIZE", ">CHANGED", ">WRITTEN"});
+  for (const ShownPart& shown : parts)
+    for (const RegionChange& change : shown.changes)
+      table.add({in_quotes(change.region.name), std::to_string(shown.part->rank),
+                 type_text(change.region.type), shape_text(change.region.shape),
+                 format_bytes(change.region.bytes), or_unknown(change.changed_bytes),
+                 format_bytes(change.own_bytes)});
+  if (table.empty()) return;
+  shell.say(paint("Regions", Colour::bold, shell.colours()));
+  for (const std::string& line : table.lines(shell.colours(), 2)) shell.say(line);
+}
+
+void say_version(const Shell& shell, const StoreView& view, const VersionView& version,
+                 const std::vector<ShownPart>& parts) {
+  shell.say(fmt::format("version {} of run {}: {}", version.key.version, version.key.run,
+                        paint(name_of(version.state), colour_of(version.state), shell.colours())));
+  const Manifest* manifest = version.any_manifest();
+  if (manifest == nullptr) return;
+  shell.say(fmt::format("  store        {}", to_hex(manifest->origin.store)));
+  shell.say(fmt::format("  application  {}", in_quotes(manifest->application)));
+  shell.say(fmt::format("  captured     {}", local_time(version.time_ns())));
+  shell.say(fmt::format("  ranks        {} of {} have voted", version.parts.size(), version.ranks));
+  shell.say(fmt::format("  blocks       of {}, named by {}", format_bytes(manifest->block_bytes),
+                        fingerprint::name_of(manifest->hash)));
+  shell.say(manifest->parent == VersionKey{}
+                ? std::string("  parent       none")
+                : fmt::format("  parent       version {} of run {}", manifest->parent.version,
+                              manifest->parent.run));
+  say_ledger(shell, version.ledger_sum());
+  shell.say(paint("Times", Colour::bold, shell.colours()));
+  say_times(shell, view, parts);
+  say_regions(shell, parts);
+}
+
+nlohmann::json region_json(const RegionChange& change) {
+  const auto or_null = [](const std::optional<std::uint64_t>& n) {
+    return n ? nlohmann::json(*n) : nlohmann::json(nullptr);
+  };
+  const RegionRecord& region = change.region;
+  return {{"name", region.name},
+          {"type",
+           {{"kind", name_of(region.type.kind)},
+            {"bytes", region.type.bytes},
+            {"name", region.type.name}}},
+          {"shape", std::vector<std::uint64_t>(region.shape.extents().begin(),
+                                               region.shape.extents().end())},
+          {"bytes", region.bytes},
+          {"blocks", change.blocks},
+          {"written_blocks", change.own_blocks},
+          {"written_bytes", change.own_bytes},
+          {"changed_blocks", or_null(change.changed_blocks)},
+          {"changed_bytes", or_null(change.changed_bytes)}};
+}
+
+nlohmann::json part_json(const StoreView& view, const ShownPart& shown) {
+  const Manifest& manifest = *shown.part->manifest;
+  nlohmann::json json = {{"rank", shown.part->rank},
+                         {"directory", view.nodes()[shown.part->node].directory},
+                         {"ledger", json_of(manifest.ledger)}};
+  json["segments"] = nlohmann::json::array();
+  for (const SegmentRef& segment : manifest.segments)
+    json["segments"].push_back(
+        {{"file", format::segment_name(segment.id)}, {"bytes", segment.file_bytes}});
+  json["regions"] = nlohmann::json::array();
+  for (const RegionChange& change : shown.changes) json["regions"].push_back(region_json(change));
+  return json;
+}
+
+nlohmann::json version_json(const StoreView& view, const VersionView& version,
+                            const std::vector<ShownPart>& parts) {
+  nlohmann::json json = json_start("belay/show/1", view);
+  json.update(json_of(version.key));
+  json["state"] = name_of(version.state);
+  json["ranks"] = version.ranks;
+  json["votes"] = version.parts.size();
+  json["time"] = utc_time(version.time_ns());
+  json["time_ns"] = version.time_ns();
+  json["parent"] = nullptr;
+  if (const Manifest* manifest = version.any_manifest()) {
+    if (manifest->parent != VersionKey{}) json["parent"] = json_of(manifest->parent);
+    json["block_bytes"] = manifest->block_bytes;
+    json["hash"] = fingerprint::name_of(manifest->hash);
+  }
+  json["ledger"] = json_of(version.ledger_sum());
+  json["parts"] = nlohmann::json::array();
+  for (const ShownPart& shown : parts) json["parts"].push_back(part_json(view, shown));
+  json["flaws"] = json_of(version.flaws);
+  return json;
+}
+
+/// Manifests are read a second time for their blocks: a job may retire the version in between.
+Exit show_version(Shell& shell, const ShowOptions& options) {
+  const auto show = [&](const StoreView& view, const VersionView& version) -> Result<Exit> {
+    BELAY_ASSIGN(const auto parts, load_parts(view, version, options.rank));
+    say_version(shell, view, version, parts);
+    say_flaws(shell, version.flaws);
+    shell.answer(version_json(view, version, parts));
+    return exit_of(version.flaws);
+  };
+  return with_version(shell, options.version, show);
+}
+
+}  // namespace
+
+void add_show(CLI::App& tool, Shell& shell) {
+  const auto options = std::make_shared<ShowOptions>();
+  CLI::App& command =
+      shell.add(tool, "show", "Show one version: regions, what changed, where bytes and time went",
+                {"belay show latest", "belay show 12 --rank 0", "belay show 3/12 --json"},
+                [&shell, options] { return show_version(shell, *options); });
+  command.add_option("VERSION", options->version, kVersionHelp)->required();
+  command.add_option("--rank", options->rank, "Only this rank's part")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("R");
+}
+
+}  // namespace belay::tool
