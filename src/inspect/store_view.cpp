@@ -74,22 +74,33 @@ namespace {
 // No job has as many; a hostile file may say so.
 constexpr Rank kMostRanks = 1u << 20;
 
+bool has_files_of(const NodeView& node, Rank rank) {
+  return std::any_of(node.files.begin(), node.files.end(), [&](const FoundFile& file) {
+    return file.parsed && file.parsed->rank == rank &&
+           (file.parsed->kind == format::NameKind::segment ||
+            file.parsed->kind == format::NameKind::manifest);
+  });
+}
+
 vote::Survey survey_of(const StoreView& view, Rank rank) {
   vote::Survey survey;
-  // A rank finds its own node's records and marks. Which node it was on is known by its files only;
-  // one without any files counts as being on a node of its own, which is lost.
+  // A rank finds the records of its own node. Only its files say which that is; one that left none
+  // may have been on any, so that for it a record counts if every node has it.
+  std::optional<Run> own_record;
+  std::optional<Run> least_record;
   for (const NodeView& node : view.nodes()) {
-    bool here = false;
     for (const FoundFile& file : node.files) {
       if (!file.parsed) continue;
       survey.highest_run = std::max(survey.highest_run, file.parsed->key.run);
       if (file.parsed->key.version > survey.highest_number.version)
         survey.highest_number = file.parsed->key;
-      here = here || file.parsed->rank == rank;
     }
     survey.settled = survey.settled || node.settled;
-    if (here) survey.highest_record = std::max(survey.highest_record, node.highest_record);
+    least_record = std::min(least_record.value_or(node.highest_record), node.highest_record);
+    if (has_files_of(node, rank))
+      own_record = std::max(own_record.value_or(0), node.highest_record);
   }
+  survey.highest_record = own_record.value_or(least_record.value_or(0));
   for (const VersionView& version : view.versions()) {
     const PartView* part = version.part(rank);
     if (part == nullptr) continue;
