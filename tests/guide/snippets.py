@@ -23,6 +23,8 @@ Comments that readers do not see say more about the block that follows. Several 
     <!-- test: run -->                    a program in C or C++ is also run, and must succeed
     <!-- test: fails -->                  the block must fail: not compile, or exit with an error
     <!-- test: output -->                 the block, of any language, is what the block before it printed
+    <!-- test: like -->                   the same, but numbers, times and sizes may be others, and a line of three
+                                          points stands for any lines
     <!-- test: set NAME=VALUE -->         in the environment of this block and those after it
     <!-- test: top                        code that the reader does not need to see, before the block
     CODE -->
@@ -41,7 +43,8 @@ import subprocess
 
 FENCE = re.compile(r"^(\s*)(```+|~~~+)\s*(\S*).*$")
 COMMENT = re.compile(r"^\s*<!--\s*test:\s*(.*)$")
-VERBS = {"skip", "from", "with", "save", "run", "fails", "output", "set", "top", "inside"}
+VERBS = {"skip", "from", "with", "save", "run", "fails", "output", "like", "set", "top", "inside"}
+NUMBER = re.compile(r"\b(?:[0-9a-f]{32}|\d[\w.:/-]*)(?: (?:[KMGT]?i?B|[num]?s|m)\b)?")
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
 ACCEPTS_CONFIG = """#include <belay/belay.hpp>
 #include <cstdio>
@@ -112,6 +115,16 @@ def blocks_of(page):
     return found
 
 
+def words_of(text):
+    """The lines of a text without its numbers, which differ from run to run, and without the blanks that align them."""
+    return [" ".join(NUMBER.sub("#", line).split()) for line in text.splitlines()]
+
+
+def alike(shown, printed):
+    lines = [r"(.*\n)*" if line == "..." else re.escape(line) + r"\n" for line in words_of(shown)]
+    return re.fullmatch("".join(lines), "\n".join(words_of(printed)) + "\n") is not None
+
+
 class Checker:
     """Checks the blocks of one page. `prefix`: where Belay is installed; `place`: an empty directory."""
 
@@ -162,6 +175,9 @@ class Checker:
         if "output" in told:
             if block.text != self.printed:
                 raise Wrong(f"the block before it printed:\n{self.printed}")
+        elif "like" in told:
+            if not alike(block.text, self.printed):
+                raise Wrong(f"the block before it printed something else:\n{self.printed}")
         elif "from" in told:
             text = (self.repository / told["from"][0]).read_text(encoding="utf-8")
             if block.text.strip("\n") not in text:

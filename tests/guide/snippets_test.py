@@ -80,6 +80,12 @@ class Mechanism(unittest.TestCase):
         self.assertEqual(self.check("<!-- test: fails -->\n```sh\nfalse\n```\n"), 1)
         self.refused("<!-- test: fails -->\n```sh\ntrue\n```\n", "must fail")
 
+    def test_figures_may_be_others_but_words_may_not(self):
+        page = "```sh\necho a; echo '  3  12.5 KiB whole'\n```\n<!-- test: like -->\n```\n...\n14 7 MiB whole\n```\n"
+        self.assertEqual(self.check(page), 2)
+        self.refused(page.replace("whole\n```\n", "damaged\n```\n"), "something else")
+        self.refused(page.replace("...\n", ""), "something else")
+
     def test_options_are_options(self):
         self.assertEqual(self.check('```toml\nkeep = 3\n```\n'), 1)
         self.refused('```toml\nkep = 3\n```\n', "did you mean keep")
