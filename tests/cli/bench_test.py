@@ -24,7 +24,7 @@ class Bench(ToolCase):
         self.assertEqual(json.loads(kept.read_text(encoding="utf-8")), printed)
         self.assertEqual(kept.stat().st_mode & 0o777, 0o600)
         self.assertEqual(sorted(path.name for path in store.iterdir()), [kept.name, "node-a"])
-        self.assertEqual(printed["schema"], 1)
+        self.assertEqual(printed["schema"], "belay/bench/1")
         self.assertLessEqual({"belay", "date", "host", "store", "quick", "machine"}, set(printed))
         self.assertLessEqual(FIGURES, set(printed["figures"]))
         for name, figure in printed["figures"].items():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// belay bench: how fast are memory, hashes and files here? docs/json-machine.md has the file that
+// belay bench: how fast are memory, hashes and files here? docs/json.md has the file that
 // it leaves for the models.
 #include "tools/belay/machine/bench.hpp"
 
@@ -22,7 +22,6 @@
 namespace belay::tool {
 namespace {
 
-constexpr int kSchema = 1;
 constexpr std::size_t kMiB = 1 << 20;
 
 struct BenchOptions {
@@ -103,7 +102,7 @@ nlohmann::json to_json(const std::vector<Measurement>& measurements, const Place
                        const FileSystem& system, bool quick) {
   auto figures = nlohmann::json::object();
   for (const auto& [figure, sample] : measurements) figures[figure.name] = to_json(figure);
-  return {{"schema", kSchema},
+  return {{"schema", "belay/bench/1"},
           {"belay", BELAY_VERSION},
           {"date", date_now()},
           {"host", os::host_name()},

@@ -76,7 +76,10 @@ void print(Shell& shell, const Report& report) {
     }
   const bool usable = report.exit() == Exit::ok;
   shell.say(usable ? "usable" : "not usable: see the lines that fail");
-  shell.answer({{"store", report.store}, {"usable", usable}, {"checks", checks}});
+  shell.answer({{"schema", "belay/doctor/1"},
+                {"store", report.store},
+                {"usable", usable},
+                {"checks", checks}});
 }
 
 Exit run_doctor(Shell& shell) {

@@ -244,7 +244,8 @@ nlohmann::json to_json(const Rehearsal& found, const RehearseOptions& options,
   auto differences = nlohmann::json::array();
   for (const Difference& difference : found.comparison.differences)
     differences.push_back(to_json(difference, found));
-  nlohmann::json json = {{"command", options.command},
+  nlohmann::json json = {{"schema", "belay/rehearse/1"},
+                         {"command", options.command},
                          {"verdict", tool::name_of(found.verdict)},
                          {"explanation", found.explanation},
                          {"runs", runs},
