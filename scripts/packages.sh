@@ -33,6 +33,7 @@ test_packages=(
   python3
   python3-numpy
   python3-xxhash
+  shellcheck
   strace
   xfsprogs
 )
