@@ -76,8 +76,9 @@ Exit with_store(Shell& shell, const StoreWork& work) {
     if (!view) return shell.fail(view.error());
     auto done = within_memory([&] { return work(*view); });
     if (done) return *done;
+    const Code code = done.error().code();
     const bool may_be_gone =
-        done.error().code() == Code::not_found || done.error().code() == Code::corruption;
+        code == Code::not_found || code == Code::corruption || code == Code::busy;
     const bool patient = Clock::now() - started < kPatience;
     if (!may_be_gone || !patient || !has_changed(*view)) return shell.fail(done.error());
   }
