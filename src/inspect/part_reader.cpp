@@ -50,24 +50,30 @@ Result<PartReader> PartReader::open(const StoreView& view, const VersionView& ve
   const auto used = holders_of(manifest, region);
   for (std::size_t i = 0; i < manifest.segments.size(); ++i) {
     if (!used[i]) continue;
-    const SegmentRef& ref = manifest.segments[i];
-    BELAY_ASSIGN(auto segment, store::SegmentFile::open(view.tier(part.node), ref.id,
-                                                        manifest.origin.store, ref.file_bytes));
-    segment.sort_blocks();
+    BELAY_ASSIGN(auto segment,
+                 store::SegmentFile::hold(view.tier(part.node), manifest.segments[i].id));
     reader.segments_.emplace(static_cast<std::uint8_t>(i), std::move(segment));
   }
   if (!view.still_listed(part, version.key))
     return fail(Code::not_found, "version {} was removed meanwhile", version.key.version);
-  const std::uint64_t most = kRunBytes + kMaxBlockBytes + 2 * os::kDirectAlignment;
-  BELAY_ASSIGN(reader.buffer_, os::AlignedMemory::allocate(most));
   return reader;
+}
+
+/// The segment of a holder, with its index: loaded when it is first needed.
+Result<store::SegmentFile*> PartReader::segment_of(std::uint8_t holder) {
+  store::SegmentFile& segment = segments_.at(holder);
+  if (!segment.loaded()) {
+    BELAY_TRY(segment.load(manifest_.origin.store, manifest_.segments[holder].file_bytes));
+    segment.sort_blocks();
+  }
+  return &segment;
 }
 
 Result<PartReader::BlockRun> PartReader::find_run(const RegionRecord& region, std::uint64_t first,
                                                   std::uint64_t last) {
   BlockRun run{.first = first};
   const std::uint8_t holder = manifest_.holders[region.first_block + first];
-  run.segment = &segments_.at(holder);
+  BELAY_ASSIGN(run.segment, segment_of(holder));
   for (std::uint64_t i = first; i < last; ++i) {
     if (manifest_.holders[region.first_block + i] != holder) break;
     const Fingerprint& fingerprint = manifest_.fingerprints[region.first_block + i];
@@ -115,6 +121,10 @@ Result<void> PartReader::copy_run(const RegionRecord& region, const BlockRun& ru
 Result<void> PartReader::read(const RegionRecord& region, std::uint64_t offset,
                               std::span<std::byte> to) {
   if (to.empty()) return {};
+  if (buffer_.size() == 0) {
+    const std::uint64_t most = kRunBytes + kMaxBlockBytes + 2 * os::kDirectAlignment;
+    BELAY_ASSIGN(buffer_, os::AlignedMemory::allocate(most));
+  }
   const std::uint64_t last = (offset + to.size() - 1) / manifest_.block_bytes + 1;
   for (std::uint64_t block = offset / manifest_.block_bytes; block < last;) {
     BELAY_ASSIGN(const BlockRun run, find_run(region, block, last));

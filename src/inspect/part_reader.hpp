@@ -18,7 +18,8 @@
 
 namespace belay::inspect {
 
-/// Move-only. One thread. Memory: the manifest, the indexes of its segments, and one buffer.
+/// Move-only. One thread. Memory: the manifest, and once it reads, the indexes of the segments that
+/// it has read from and one buffer.
 class PartReader {
  public:
   /// Opens every segment that holds blocks of `region` (empty: of any region), then looks whether
@@ -35,6 +36,7 @@ class PartReader {
 
  private:
   struct BlockRun;
+  Result<store::SegmentFile*> segment_of(std::uint8_t holder);
   Result<BlockRun> find_run(const RegionRecord& region, std::uint64_t first, std::uint64_t last);
   Result<void> copy_run(const RegionRecord& region, const BlockRun& run, std::uint64_t offset,
                         std::span<std::byte> to);

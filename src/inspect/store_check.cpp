@@ -59,6 +59,7 @@ class StoreCheck {
   /// By rank first, so that the manifests of one rank serve for all its segments.
   std::map<std::tuple<Rank, VersionKey>, std::vector<Reference>> segments_;
   std::map<std::string, std::size_t> node_of_file_;
+  std::set<VersionKey> gone_;  ///< retired while they were checked
   CheckReport report_;
   std::uint64_t done_bytes_ = 0;
   std::uint64_t total_bytes_ = 0;
@@ -136,8 +137,10 @@ Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& r
                                          const store::SegmentFile* segment, const Verdict& verdict,
                                          std::set<std::uint64_t>& missed) {
   auto loaded = manifests_.load(reference.version->key, *reference.part);
-  // Read a moment ago: it was removed meanwhile, or went bad; the next check will say which.
-  if (!loaded && loaded.error().code() == Code::not_found) return {};
+  if (!loaded && loaded.error().code() == Code::not_found) {
+    gone_.insert(reference.version->key);
+    return {};
+  }
   if (!loaded) return Unexpected(loaded.error());
   const Manifest& manifest = **loaded;
   std::optional<Error> lost = verdict.lost;
@@ -272,10 +275,11 @@ void StoreCheck::judge_versions() {
     if (std::any_of(report_.flaws.begin(), report_.flaws.end(), concerns))
       checked.state = VersionState::damaged;
     // A running job may have retired it while it was read; then nothing of it is a flaw.
-    const bool gone = checked.state != VersionState::whole &&
-                      std::any_of(version.parts.begin(), version.parts.end(), [&](const auto& p) {
-                        return !view_.still_listed(p, version.key);
-                      });
+    const bool gone = gone_.contains(version.key) ||
+                      (checked.state != VersionState::whole &&
+                       std::any_of(version.parts.begin(), version.parts.end(), [&](const auto& p) {
+                         return !view_.still_listed(p, version.key);
+                       }));
     if (gone)
       std::erase_if(report_.flaws, concerns);
     else

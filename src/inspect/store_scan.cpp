@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kNodePrefix = "node-";
 // A job that retires a version every few milliseconds is met between two rounds sooner or later.
-constexpr int kMostScans = 50;
+constexpr int kMostScans = 1000;
 // A hostile file may claim any number of ranks; naming a few that are missing is enough.
 constexpr std::size_t kNamedRanks = 8;
 
@@ -223,13 +223,39 @@ void StoreScan::read_manifest(std::size_t index, const FoundFile& file) {
     version.parts.push_back(std::move(part));
 }
 
+/// Newest first, and each version to its end: a job that retires versions quickly leaves those the
+/// longest.
 void StoreScan::read_manifests() {
+  std::map<VersionKey, std::vector<std::pair<std::size_t, const FoundFile*>>> listed;
   for (std::size_t node = 0; node < view_.nodes_.size(); ++node)
-    for (FoundFile& file : view_.nodes_[node].files) {
-      if (is_a(file, format::NameKind::manifest)) read_manifest(node, file);
-      if (!file.regular) continue;
-      if (auto size = view_.tiers_[node]->touch(file.name)) file.bytes = *size;
-    }
+    for (const FoundFile& file : view_.nodes_[node].files)
+      if (is_a(file, format::NameKind::manifest)) listed[file.parsed->key].push_back({node, &file});
+  for (auto entry = listed.rbegin(); entry != listed.rend(); ++entry) {
+    for (const auto& [node, file] : entry->second) read_manifest(node, *file);
+    VersionView& version = versions_[entry->first];
+    for (const PartView& part : version.parts)
+      if (part.manifest) check_segments(version, part);
+    if (is_gone(version)) versions_.erase(entry->first);
+  }
+}
+
+/// What is flawed may only have been on its way out: the manifest goes first, then its segments.
+bool StoreScan::is_gone(const VersionView& version) {
+  const bool gone = version.parts.empty() ||
+                    (!version.flaws.empty() &&
+                     std::any_of(version.parts.begin(), version.parts.end(), [&](const auto& part) {
+                       return !view_.still_listed(part, version.key);
+                     }));
+  vanished_ = vanished_ || gone;
+  return gone;
+}
+
+void StoreScan::read_sizes() {
+  for (std::size_t node = 0; node < view_.nodes_.size(); ++node)
+    for (FoundFile& file : view_.nodes_[node].files)
+      if (auto size =
+              file.regular ? view_.tiers_[node]->touch(file.name) : Result<std::uint64_t>(0))
+        file.bytes = *size;
 }
 
 /// The store that most files are of is the one; the rest are strangers in it.
@@ -294,6 +320,7 @@ void StoreScan::refuse_strangers(VersionView& version) {
         view_.nodes_[part.node], format::manifest_name(version.key, part.rank));
     flaw.version = version.key;
     flaw.rank = part.rank;
+    std::erase_if(version.flaws, [&](const Flaw& other) { return other.rank == part.rank; });
     version.flaws.push_back(std::move(flaw));
     part.manifest.reset();
   }
@@ -303,11 +330,8 @@ void StoreScan::judge(VersionView& version) {
   std::sort(version.parts.begin(), version.parts.end(),
             [](const auto& a, const auto& b) { return a.rank < b.rank; });
   refuse_strangers(version);
-  for (const PartView& part : version.parts) {
-    if (!part.manifest) continue;
-    version.ranks = part.manifest->origin.ranks;
-    check_segments(version, part);
-  }
+  for (const PartView& part : version.parts)
+    if (part.manifest) version.ranks = part.manifest->origin.ranks;
   // A flaw of one copy of a manifest is none of the version if another copy can be read.
   std::erase_if(version.flaws, [&](const Flaw& flaw) {
     const auto* part = version.part(*flaw.rank);
@@ -377,29 +401,20 @@ void StoreScan::find_orphans() {
   }
 }
 
-/// What is flawed may only have been on its way out: the manifest goes first, then its segments.
-void StoreScan::look_again() {
-  for (const VersionView& version : view_.versions_) {
-    if (version.flaws.empty()) continue;
-    for (const PartView& part : version.parts)
-      if (!view_.still_listed(part, version.key)) vanished_ = true;
-  }
-}
-
 Result<StoreView> StoreScan::run() {
   for (const std::string& store : view_.stores_) BELAY_TRY(find_nodes(store));
   for (std::size_t node = 0; node < view_.nodes_.size(); ++node) BELAY_TRY(list_files(node));
   make_tiers();
   find_closed_run();
-  read_records();
   read_manifests();
+  read_records();
+  read_sizes();
   rank_identities();
   for (auto& [key, version] : versions_) judge(version);
   for (auto entry = versions_.rbegin(); entry != versions_.rend(); ++entry)
     view_.versions_.push_back(std::move(entry->second));
   find_lost_records();
   find_orphans();
-  look_again();
   return std::move(view_);
 }
 
@@ -407,7 +422,10 @@ Result<StoreView> StoreView::open(os::Files& files, const std::vector<std::strin
   for (int scans = 1;; ++scans) {
     StoreScan scan(files, stores);
     auto view = scan.run();
-    if (!view || !scan.vanished() || scans == kMostScans) return view;
+    // What went is no flaw. But if nothing whole is left, something newer is there by now.
+    if (!view || !scan.vanished() || view->newest_whole() != nullptr) return view;
+    if (scans == kMostScans)
+      return fail(Code::busy, "{} changes faster than it can be read; try again", stores.front());
   }
 }
 

@@ -11,8 +11,8 @@
 
 namespace belay::inspect {
 
-/// One scan makes one view. If something vanished meanwhile the view may be of two moments:
-/// vanished() says so, and the caller scans again.
+/// One scan makes one view. Versions that vanish meanwhile are left out; vanished() says whether
+/// there were any.
 class StoreScan {
  public:
   StoreScan(os::Files& files, std::vector<std::string> stores);
@@ -27,6 +27,8 @@ class StoreScan {
   void read_records();
   void read_record(NodeView& node, const FoundFile& file);
   void read_manifests();
+  bool is_gone(const VersionView& version);
+  void read_sizes();
   void read_manifest(std::size_t node, const FoundFile& file);
   void check_segments(VersionView& version, const PartView& part);
   void count_identity(const vote::Identity& identity, const NodeView& node,
@@ -38,7 +40,6 @@ class StoreScan {
   void find_closed_run();
   void find_lost_records();
   void find_orphans();
-  void look_again();
 
   StoreView view_;
   std::map<VersionKey, VersionView> versions_;

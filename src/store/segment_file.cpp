@@ -31,14 +31,26 @@ std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index) {
 
 }  // namespace
 
-Result<SegmentFile> SegmentFile::open(Tier& tier, const SegmentId& id, const StoreId& store,
-                                      std::optional<std::uint64_t> file_bytes) {
+Result<SegmentFile> SegmentFile::hold(Tier& tier, const SegmentId& id) {
   const std::string name = format::segment_name(id);
   SegmentFile segment;
+  segment.id_ = id;
   segment.where_ = tier.place() + "/" + name;
   BELAY_ASSIGN(segment.file_, tier.open(name));
-  BELAY_TRY(within(segment.where_, segment.load(id, store, file_bytes)));
   return segment;
+}
+
+Result<SegmentFile> SegmentFile::open(Tier& tier, const SegmentId& id, const StoreId& store,
+                                      std::optional<std::uint64_t> file_bytes) {
+  BELAY_ASSIGN(auto segment, hold(tier, id));
+  BELAY_TRY(segment.load(store, file_bytes));
+  return segment;
+}
+
+Result<void> SegmentFile::load(const StoreId& store, std::optional<std::uint64_t> file_bytes) {
+  BELAY_TRY(within(where_, load_parts(store, file_bytes)));
+  loaded_ = true;
+  return {};
 }
 
 Result<std::vector<std::byte>> SegmentFile::read_range(std::uint64_t begin, std::uint64_t end) {
@@ -53,8 +65,8 @@ Result<std::vector<std::byte>> SegmentFile::read_range(std::uint64_t begin, std:
   return std::vector<std::byte>(range.begin(), range.end());
 }
 
-Result<void> SegmentFile::load(const SegmentId& id, const StoreId& store,
-                               std::optional<std::uint64_t> file_bytes) {
+Result<void> SegmentFile::load_parts(const StoreId& store,
+                                     std::optional<std::uint64_t> file_bytes) {
   BELAY_ASSIGN(file_bytes_, file_->size());
   if (file_bytes && *file_bytes != file_bytes_)
     return fail(Code::corruption, "has {} bytes instead of {}", file_bytes_, *file_bytes);
@@ -64,7 +76,7 @@ Result<void> SegmentFile::load(const SegmentId& id, const StoreId& store,
   BELAY_ASSIGN(header_, format::decode_segment_header(front));
   if (header_.origin.store != store)
     return fail(Code::corruption, "belongs to another store ({})", to_hex(header_.origin.store));
-  if (SegmentId{header_.origin.key, header_.origin.rank} != id)
+  if (SegmentId{header_.origin.key, header_.origin.rank} != id_)
     return fail(Code::corruption, "its content is another file's (run {}, version {}, rank {})",
                 header_.origin.key.run, header_.origin.key.version, header_.origin.rank);
   const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;

@@ -34,6 +34,12 @@ class SegmentFile {
   /// blocks. `file_bytes` unset: of any size.
   static Result<SegmentFile> open(Tier& tier, const SegmentId& id, const StoreId& store,
                                   std::optional<std::uint64_t> file_bytes);
+  /// Only holds the file, so that it stays readable, whoever removes its name. Nothing else may be
+  /// asked before load().
+  static Result<SegmentFile> hold(Tier& tier, const SegmentId& id);
+  /// What open() does more than hold().
+  Result<void> load(const StoreId& store, std::optional<std::uint64_t> file_bytes);
+  bool loaded() const { return loaded_; }
 
   const format::SegmentHeader& header() const { return header_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
@@ -48,10 +54,11 @@ class SegmentFile {
   const StoredBlock* find(const Fingerprint& fingerprint, std::uint32_t length) const;
 
  private:
-  Result<void> load(const SegmentId& id, const StoreId& store,
-                    std::optional<std::uint64_t> file_bytes);
+  Result<void> load_parts(const StoreId& store, std::optional<std::uint64_t> file_bytes);
   Result<std::vector<std::byte>> read_range(std::uint64_t begin, std::uint64_t end);
 
+  SegmentId id_;
+  bool loaded_ = false;
   std::string where_;
   std::unique_ptr<os::File> file_;
   std::uint64_t file_bytes_ = 0;

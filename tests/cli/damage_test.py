@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damage is found, named and counted; repair leaves a store that opens, and never less than is whole."""
-import os
 import random
 import shutil
 import unittest
@@ -221,11 +220,8 @@ class Repair(ToolTest):
 
     def test_damage_in_one_region_leaves_the_others_extractable(self):
         store = self.copy()
-        found = None
-        for at in range(200, 4000, 1536):
-            self.damage("segment-000001-0000000003-000000", store, at=at)
-            found = self.run_json("check", store=store, exit_code=DAMAGE)
-            break
+        self.damage("segment-000001-0000000003-000000", store, at=200)
+        found = self.run_json("check", store=store, exit_code=DAMAGE)
         hit = {f["region"] for f in found["flaws"]}
         self.assertEqual(len(hit), 1)
         for region in ["f64", "c128", "u8", *hit]:

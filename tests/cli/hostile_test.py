@@ -7,7 +7,7 @@ import unittest
 import xxhash
 
 import tool
-from tool import DAMAGE, IO, OK, ToolTest, made_store, run
+from tool import DAMAGE, IO, ToolTest, run
 
 MANIFEST = "node-0/manifest-000001-0000000003-000000"
 SEGMENT = "node-0/segment-000001-0000000003-000000"

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,14 @@ bool names_no_command(const CLI::App& tool, int argc, char** argv) {
   fmt::print(stderr, "belay: there is no command {}; did you mean {}? `belay --help` lists all\n",
              in_quotes(word), nearest(word, candidates));
   return true;
+}
+
+/// Comparing versions holds all their files open; the usual 1024 are few for a large job.
+void raise_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);  // if it fails, the old limit holds
 }
 
 int run(int argc, char** argv) {
@@ -51,6 +61,7 @@ int run(int argc, char** argv) {
 }  // namespace belay::tool
 
 int main(int argc, char** argv) {
+  belay::tool::raise_open_files();
   const int exit = belay::tool::run(argc, argv);
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit;
   std::fputs("belay: not all could be written to standard output\n", stderr);

@@ -77,6 +77,8 @@ Result<CheckReport> check(const Shell& shell, const StoreView& view) {
                                                  [&](std::uint64_t done, std::uint64_t total) {
                                                    progress.update(done, total);
                                                  }));
+  if (report.newest_whole() == nullptr && report.versions.size() < view.versions().size())
+    return fail(Code::busy, "versions were removed faster than they could be read; try again");
   if (report.flaws.empty() && report.newest_whole() == nullptr && view.has_existed())
     report.flaws.push_back({.directory = view.stores().front(),
                             .reason = "versions have existed here, but none can be read any more"});

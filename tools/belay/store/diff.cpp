@@ -9,6 +9,7 @@
 #include "tools/belay/store/store_arguments.hpp"
 
 #include <cmath>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -46,18 +47,38 @@ std::optional<RegionRecord> copy_of(const RegionRecord* region) {
   return region == nullptr ? std::nullopt : std::optional<RegionRecord>(*region);
 }
 
-Result<void> diff_part(const StoreView& view, const VersionView& a, const VersionView& b, Rank rank,
-                       Progress& progress, std::vector<DiffRow>& rows) {
-  const PartView* left = a.part(rank);
-  const PartView* right = b.part(rank);
-  for (const auto& [part, version] : {std::pair(left, &a), std::pair(right, &b)})
-    if (part == nullptr || !part->manifest)
-      return fail(Code::corruption,
-                  "version {}: the manifest of rank {} is missing or cannot be read; see `belay "
-                  "check`",
-                  version->key.version, rank);
-  BELAY_ASSIGN(auto first, PartReader::open(view, a, *left, {}));
-  BELAY_ASSIGN(auto second, PartReader::open(view, b, *right, {}));
+/// One rank's parts of both versions.
+struct Pair {
+  Rank rank = 0;
+  PartReader first;
+  PartReader second;
+};
+
+Result<PartReader> open_part(const StoreView& view, const VersionView& version, Rank rank) {
+  const PartView* part = version.part(rank);
+  if (part == nullptr || !part->manifest)
+    return fail(Code::corruption,
+                "version {}: the manifest of rank {} is missing or cannot be read; see `belay "
+                "check`",
+                version.key.version, rank);
+  return PartReader::open(view, version, *part, {});
+}
+
+/// All files of both versions before the first is read: from then on a job may retire them.
+Result<std::deque<Pair>> open_parts(const StoreView& view, const VersionView& a,
+                                    const VersionView& b, const std::optional<Rank>& wanted) {
+  std::deque<Pair> pairs;
+  for (const PartView& part : (a.parts.size() > b.parts.size() ? a : b).parts) {
+    if (wanted && part.rank != *wanted) continue;
+    BELAY_ASSIGN(auto first, open_part(view, a, part.rank));
+    BELAY_ASSIGN(auto second, open_part(view, b, part.rank));
+    pairs.push_back({part.rank, std::move(first), std::move(second)});
+  }
+  return pairs;
+}
+
+Result<void> diff_part(Pair& pair, Progress& progress, std::vector<DiffRow>& rows) {
+  auto& [rank, first, second] = pair;
   const std::uint64_t total = second.manifest().ledger.protected_bytes;
   std::uint64_t done = 0;
   for (const RegionRecord& region : second.manifest().regions) {
@@ -177,13 +198,8 @@ Result<Exit> diff(Shell& shell, const DiffOptions& options, const StoreView& vie
   std::vector<DiffRow> rows;
   {
     Progress progress("diff", shell.draws());
-    const std::size_t most = std::max(first->parts.size(), second->parts.size());
-    for (std::size_t i = 0; i < most; ++i) {
-      const VersionView& longer = first->parts.size() == most ? *first : *second;
-      const Rank rank = longer.parts[i].rank;
-      if (options.rank && rank != *options.rank) continue;
-      BELAY_TRY(diff_part(view, *first, *second, rank, progress, rows));
-    }
+    BELAY_ASSIGN(auto pairs, open_parts(view, *first, *second, options.rank));
+    for (; !pairs.empty(); pairs.pop_front()) BELAY_TRY(diff_part(pairs.front(), progress, rows));
   }
   say_rows(shell, rows);
   nlohmann::json json = json_start("belay/diff/1", view);

@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 namespace belay::tool {
@@ -67,15 +68,19 @@ Result<const inspect::VersionView*> find_version(const inspect::StoreView& view,
 }
 
 Exit with_store(Shell& shell, const StoreWork& work) {
-  constexpr int kMostTries = 20;
-  for (int tries = 1;; ++tries) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kPatience(10);
+  const auto started = Clock::now();
+  for (;;) {
     auto view = open_store(shell);
     if (!view) return shell.fail(view.error());
     auto done = within_memory([&] { return work(*view); });
     if (done) return *done;
+    const Code code = done.error().code();
     const bool may_be_gone =
-        done.error().code() == Code::not_found || done.error().code() == Code::corruption;
-    if (!may_be_gone || tries == kMostTries || !has_changed(*view)) return shell.fail(done.error());
+        code == Code::not_found || code == Code::corruption || code == Code::busy;
+    const bool patient = Clock::now() - started < kPatience;
+    if (!may_be_gone || !patient || !has_changed(*view)) return shell.fail(done.error());
   }
 }
 
