@@ -263,7 +263,7 @@ class Processes(RehearseCase):
         self.assertFalse(is_running(pid))
 
     def test_a_terminal_shows_progress_and_then_only_the_result(self):
-        code, seen = self.run_on_terminal("rehearse", "--", REHEARSED)
+        code, seen = self.run_on_terminal("rehearse", "--", REHEARSED, "slow")
         self.assertEqual(code, 0, seen)
         self.assertIn("\r\x1b[Kkilled run: ", seen)
         self.assertIn("\r\x1b[Kundisturbed run: ", seen)

@@ -116,7 +116,8 @@ int main(int argc, char** argv) {
   if (session->latest() && !mistakes.contains("no_restore"))
     if (auto restored = session->restore(); !restored) return fail(restored.error());
   // Versions that go after a while must stay long enough to be seen on a busy machine.
-  const std::chrono::milliseconds pause(mistakes.contains("own_keep") ? 40 : 2);
+  const bool slow = mistakes.contains("own_keep") || mistakes.contains("slow");
+  const std::chrono::milliseconds pause(slow ? 40 : 2);
   while (walk.step < steps) {
     advance(walk);
     std::this_thread::sleep_for(pause);
