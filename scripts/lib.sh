@@ -31,6 +31,6 @@ build_preset() (
   (($# == 0)) || targets=(--target "$@")
   cd "$repository" || exit
   cmake --preset "$preset" -Wno-dev --log-level=WARNING >/dev/null || exit
-  timeout --foreground --kill-after=10 900 \
+  timeout --foreground --kill-after=10 1800 \
     cmake --build "build/$preset" --parallel "$cores" "${targets[@]}"
 )
