@@ -3,7 +3,7 @@
 # The one list of Debian packages that Belay needs, and the function that installs what is missing.
 # Sourced by the other scripts, after lib.sh.
 
-# What it takes to build every program.
+# What it takes to build every program. The tests are configured with them, which asks for Python.
 build_packages=(
   cmake
   ninja-build
@@ -20,6 +20,7 @@ build_packages=(
   nlohmann-json3-dev
   libopenmpi-dev
   openmpi-bin
+  python3
 )
 
 # What the tests need beyond that.
@@ -30,7 +31,6 @@ test_packages=(
   libclang-rt-14-dev
   patch
   pkg-config
-  python3
   python3-numpy
   python3-xxhash
   shellcheck
