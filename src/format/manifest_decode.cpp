@@ -19,11 +19,7 @@ struct Counts {
 
 /// Sizes and checksum: after this, bytes may be wrong only by intent.
 Result<void> check_envelope(std::span<const std::byte> file) {
-  WireReader header(file);
-  BELAY_TRY(check_start(header, kManifestMagic));
-  header.bytes(sizeof(std::uint32_t));  // block_bytes
-  if (header.field<std::uint64_t>() != file.size() || file.size() % kFileAlignment != 0)
-    return fail(Code::corruption, "{} bytes: the file was cut or extended", file.size());
+  BELAY_TRY(check_manifest_front(file, file.size()));
   WireReader footer(file.last(kManifestFooterBytes));
   const bool magic_fits = footer.text(kMagicBytes) == kManifestFooterMagic;
   if (!magic_fits || footer.field<std::uint64_t>() != file.size())
@@ -137,6 +133,15 @@ Result<Manifest> decode(std::span<const std::byte> file) {
 }
 
 }  // namespace
+
+Result<void> check_manifest_front(std::span<const std::byte> front, std::uint64_t file_bytes) {
+  WireReader header(front);
+  BELAY_TRY(check_start(header, kManifestMagic));
+  header.bytes(sizeof(std::uint32_t));  // block_bytes
+  if (header.field<std::uint64_t>() != file_bytes || file_bytes % kFileAlignment != 0)
+    return fail(Code::corruption, "{} bytes: the file was cut or extended", file_bytes);
+  return {};
+}
 
 Result<Manifest> decode_manifest(std::span<const std::byte> file) {
   return within("manifest", decode(file));

@@ -47,6 +47,13 @@ std::vector<std::byte> encode_run_record(const RunRecord& record) {
   return file;
 }
 
+Result<void> check_run_record_front(std::span<const std::byte>, std::uint64_t file_bytes) {
+  constexpr std::uint64_t kMostBytes = kFixedBytes + 2 * kMaxNameBytes + kChecksumBytes;
+  if (file_bytes > kMostBytes)
+    return fail(Code::corruption, "{} bytes are too many for a run record", file_bytes);
+  return {};
+}
+
 Result<RunRecord> decode_run_record(std::span<const std::byte> file) {
   WireReader reader(file);
   BELAY_TRY(check_start(reader, kMagic));

@@ -4,9 +4,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "format/manifest.hpp"
-#include "format/wire.hpp"
 #include "inspect/read_only_tier.hpp"
-#include "os/memory.hpp"
 #include "store/overlay_tier.hpp"
 
 #include <algorithm>
@@ -20,11 +18,6 @@ constexpr int kMostScans = 1000;
 // A hostile file may claim any number of ranks; naming a few that are missing is enough.
 constexpr std::size_t kNamedRanks = 8;
 
-// docs/format.md, 5.1 and 6.
-constexpr std::size_t kSizeOffset = 16;
-constexpr std::uint64_t kMostRecordBytes = 80 + 2 * kMaxNameBytes;
-constexpr std::uint64_t kWorthAsking = std::uint64_t{1} << 20;
-
 Flaw flaw_of(const Error& error, const NodeView& node, std::string file) {
   return {.code = error.code(),
           .directory = node.directory,
@@ -35,21 +28,6 @@ Flaw flaw_of(const Error& error, const NodeView& node, std::string file) {
 std::string describe(const vote::Identity& identity) {
   return fmt::format("store {} of application {}, {} ranks", to_hex(identity.store),
                      in_quotes(identity.application), identity.ranks);
-}
-
-/// A file that was stretched, perhaps without taking space on disk, must not take memory either:
-/// the size is compared with what the file says of itself before all of it is read.
-Result<void> check_manifest_size(store::Tier& tier, const std::string& name) {
-  BELAY_ASSIGN(const auto file, tier.open(name));
-  BELAY_ASSIGN(const std::uint64_t bytes, file->size());
-  BELAY_ASSIGN(auto page, os::AlignedMemory::allocate(os::kDirectAlignment));
-  BELAY_ASSIGN(const std::size_t got, file->read(0, page.bytes()));
-  format::WireReader reader(page.bytes().first(got));
-  reader.bytes(kSizeOffset);
-  const auto said = reader.field<std::uint64_t>();
-  if (bytes > kWorthAsking && said != bytes)
-    return fail(Code::corruption, "has {} bytes, but says that it has {}", bytes, said);
-  return {};
 }
 
 bool is_record(const FoundFile& file) {
@@ -150,11 +128,7 @@ void StoreScan::count_identity(const vote::Identity& identity, const NodeView& n
 
 void StoreScan::read_record(NodeView& node, const FoundFile& file) {
   auto tier = make_read_only_tier(store::make_local_tier(*view_.files_, node.directory));
-  auto size = tier->touch(file.name);
-  if (size && *size > kMostRecordBytes)
-    size = fail(Code::corruption, "{} bytes are too many for such a file", *size);
-  auto bytes = size ? store::read_whole(*tier, file.name)
-                    : Result<std::vector<std::byte>>(Unexpected(size.error()));
+  auto bytes = store::read_whole(*tier, file.name, format::check_run_record_front);
   if (!bytes && bytes.error().code() == Code::not_found) {
     vanished_ = true;
     return;
@@ -196,9 +170,7 @@ void StoreScan::read_manifest(std::size_t index, const FoundFile& file) {
   if (same != version.parts.end() && same->manifest) return;
   PartView part{.rank = file.parsed->rank, .node = index};
   auto tier = make_read_only_tier(store::make_local_tier(*view_.files_, node.directory));
-  const auto sized = check_manifest_size(*tier, file.name);
-  auto manifest = sized ? vote::load_manifest(*tier, key, part.rank, {})
-                        : Result<Manifest>(Unexpected(sized.error()));
+  auto manifest = vote::load_manifest(*tier, key, part.rank, {});
   if (!manifest && manifest.error().code() == Code::not_found) {
     vanished_ = true;
     return;

@@ -167,19 +167,24 @@ void SessionCore::reload_catalog() {
 void SessionCore::submit_housekeeping() {
   finish_housekeeping();
   if (housekeeping_) return;  // one round at a time; what is retired by now goes with the next
-  const vote::Retired retired = holdings_.take_retired(catalog_.key());
-  if (retired.empty()) return;
-  housekeeping_ = std::make_shared<Housekeeping>();
-  housekeeping_->left = retired;  // until they are gone
-  parts_.worker->submit([this, retired, round = housekeeping_] {
-    const auto removed = within_memory([&]() -> Result<void> {
-      BELAY_TRY(vote::check_still_ours(equipment_.tier, parts_.claim.run));
-      round->left = vote::remove_retired(equipment_.tier, retired, rank_, log_);
-      return {};
+  auto round = std::make_shared<Housekeeping>();
+  round->left = holdings_.take_retired(catalog_.key());  // until they are gone
+  if (round->left.empty()) return;
+  housekeeping_ = round;
+  auto submitted = within_memory([&]() -> Result<void> {
+    parts_.worker->submit([this, round] {
+      const auto removed = within_memory([&]() -> Result<void> {
+        BELAY_TRY(vote::check_still_ours(equipment_.tier, parts_.claim.run));
+        round->left = vote::remove_retired(equipment_.tier, round->left, rank_, log_);
+        return {};
+      });
+      if (!removed) log_.warn("retire: {}", removed.error().message());
+      round->done.store(true, std::memory_order_release);
     });
-    if (!removed) log_.warn("retire: {}", removed.error().message());
-    round->done.store(true, std::memory_order_release);
+    return {};
   });
+  // Nobody works on a round that could not be submitted: the next one takes its files.
+  if (!submitted) round->done.store(true, std::memory_order_release);
 }
 
 void SessionCore::finish_housekeeping() {

@@ -150,8 +150,8 @@ TEST_F(StoreIdentity, AStragglerOfAnEarlierRunStopsAtItsNextVersion) {
   take(session);
   // A later run has claimed the store; this process has not noticed yet.
   const auto tier = store::make_local_tier(memory_, "/store/node-host-a");
-  const auto record =
-      must(format::decode_run_record(must(store::read_whole(*tier, format::run_name(1)))));
+  const auto record = must(format::decode_run_record(
+      must(store::read_whole(*tier, format::run_name(1), format::check_run_record_front))));
   RunRecord later = record;
   later.run = 2;
   must(store::put_whole(*tier, format::run_name(2), format::encode_run_record(later), true));

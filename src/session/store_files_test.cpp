@@ -70,6 +70,18 @@ TEST_F(StoreFiles, FilesAreForTheirOwnerOnlyWhateverTheUmask) {
     EXPECT_EQ(mode_of(directory), 0700u) << directory;
 }
 
+TEST_F(StoreFiles, AStretchedManifestTakesNoMemory) {
+  save(2);
+  for (const auto& entry : fs::directory_iterator(node()))
+    if (entry.path().filename().string().starts_with("manifest-000001-0000000002"))
+      fs::resize_file(entry.path(), std::uint64_t{1} << 42);
+  auto session = open(real_options());
+  EXPECT_TRUE(logged("the file was cut or extended"));
+  std::vector<std::uint64_t> found;
+  must(session.protect("numbers", found));
+  EXPECT_EQ(must(session.restore()), 1u);
+}
+
 TEST_F(StoreFiles, ComesBackAfterARestart) {
   save(3);
   const auto saved = numbers_;

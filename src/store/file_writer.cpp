@@ -17,6 +17,7 @@ namespace {
 // have already.
 constexpr std::uint64_t kMostReservedBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kWorthReserving = std::uint64_t{4} << 20;
+constexpr std::uint64_t kWorthAsking = std::uint64_t{1} << 20;
 
 Error explain_no_space(const Error& error, Tier& tier, std::uint64_t needed) {
   if (error.code() != Code::no_space) return error;
@@ -103,13 +104,15 @@ Result<void> FileWriter::finish(bool skip_sync) {
   return file_->close();
 }
 
-Result<std::vector<std::byte>> read_whole(Tier& tier, const std::string& name) {
+Result<std::vector<std::byte>> read_whole(Tier& tier, const std::string& name,
+                                          CheckFront check_front) {
   BELAY_ASSIGN(const auto file, tier.open(name));
   BELAY_ASSIGN(const std::uint64_t size, file->size());
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
-  if (size > kMost)
-    return fail(Code::corruption, "{}/{}: {} bytes are too many for such a file", tier.place(),
-                name, size);
+  if (size > kWorthAsking) {
+    BELAY_ASSIGN(auto page, os::AlignedMemory::allocate(os::kDirectAlignment));
+    BELAY_ASSIGN(const std::size_t front, file->read(0, page.bytes()));
+    BELAY_TRY(within(tier.place() + "/" + name, check_front(page.bytes().first(front), size)));
+  }
   // Direct reads want aligned memory; the copy out of it is small beside the read.
   BELAY_ASSIGN(auto memory, os::AlignedMemory::allocate(std::max<std::size_t>(size, 1)));
   BELAY_ASSIGN(const std::size_t got, file->read(0, memory.bytes()));

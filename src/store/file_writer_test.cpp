@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/file_writer.hpp"
 
+#include "base/try.hpp"
 #include "os/faulty_files.hpp"
 #include "os/memory.hpp"
 #include "os/memory_files.hpp"
@@ -13,6 +14,8 @@ namespace belay::store {
 namespace {
 
 constexpr std::size_t kPage = os::kDirectAlignment;
+
+Result<void> accept(std::span<const std::byte>, std::uint64_t) { return {}; }
 
 std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> result(bytes);
@@ -130,7 +133,7 @@ TEST_F(FileWriterTest, ASmallFileIsPutWholeOrNotAtAll) {
   error_ = 0;
   ASSERT_TRUE(put_whole(*tier_, "f", bytes, false)) << "leftovers are in nobody's way";
   EXPECT_EQ(*memory_.peek("/d/f"), bytes);
-  EXPECT_EQ(*read_whole(*tier_, "f"), bytes);
+  EXPECT_EQ(*read_whole(*tier_, "f", accept), bytes);
   EXPECT_EQ(memory_.paths().size(), 1u);
 }
 
@@ -143,6 +146,25 @@ TEST_F(FileWriterTest, AnExclusiveFileIsNotReplaced) {
   EXPECT_EQ(*memory_.peek("/d/f"), first);
 }
 
+TEST_F(FileWriterTest, OfALargeFileOnlyTheFrontIsReadIfThatIsRefused) {
+  ASSERT_TRUE(put_whole(*tier_, "f", pattern(std::size_t{2} << 20, 1), false));
+  int reads = 0;
+  os::FaultyFiles counting(memory_, [&](const os::Operation& operation) {
+    if (operation.kind == os::Operation::Kind::read) ++reads;
+    return os::Action{};
+  });
+  const auto tier = make_local_tier(counting, "/d");
+  const CheckFront refuse = [](std::span<const std::byte> front, std::uint64_t size) {
+    EXPECT_EQ(front.size(), kPage);
+    return Result<void>(fail(Code::corruption, "{} are too many", size));
+  };
+  const auto read = read_whole(*tier, "f", refuse);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message(), "/d/f: 2097152 are too many");
+  EXPECT_EQ(reads, 1);
+  EXPECT_TRUE(read_whole(*tier, "f", accept));
+}
+
 TEST_F(FileWriterTest, AFileThatShrinksWhileItIsReadIsCorruption) {
   ASSERT_TRUE(put_whole(*tier_, "f", pattern(5000, 1), false));
   os::FaultyFiles cutting(memory_, [this](const os::Operation& operation) {
@@ -150,7 +172,7 @@ TEST_F(FileWriterTest, AFileThatShrinksWhileItIsReadIsCorruption) {
     return os::Action{};
   });
   const auto tier = make_local_tier(cutting, "/d");
-  const auto read = read_whole(*tier, "f");
+  const auto read = read_whole(*tier, "f", accept);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code(), Code::corruption);
 }

@@ -42,8 +42,13 @@ class Tier {
 /// A directory that exists.
 std::unique_ptr<Tier> make_local_tier(os::Files& files, std::string directory);
 
-/// The whole content of a small file.
-Result<std::vector<std::byte>> read_whole(Tier& tier, const std::string& name);
+/// Is a file of this size, which begins so, worth the memory that all of it would take?
+using CheckFront = Result<void> (*)(std::span<const std::byte> front, std::uint64_t file_bytes);
+
+/// The whole content of a file. `check_front` is asked about those of more than a MiB: one that was
+/// stretched, perhaps without taking space on disk, must not take memory.
+Result<std::vector<std::byte>> read_whole(Tier& tier, const std::string& name,
+                                          CheckFront check_front);
 /// Writes a small file under a temporary name and makes its contents durable.
 Result<void> prepare_whole(Tier& tier, const std::string& name, std::span<const std::byte> bytes);
 /// The same, and publishes it.

@@ -138,7 +138,7 @@ TEST_F(Publish, TheMarkMayBeLeftTwice) {
   const RunRecord record{{1, 2}, 3, 4, 1, "test", "host", 7, 8};
   ASSERT_TRUE(mark_settled(*tier_, record));
   ASSERT_TRUE(mark_settled(*tier_, record));
-  const auto bytes = store::read_whole(*tier_, "settled");
+  const auto bytes = store::read_whole(*tier_, "settled", format::check_run_record_front);
   ASSERT_TRUE(bytes);
   EXPECT_EQ(*format::decode_run_record(*bytes), record);
 }

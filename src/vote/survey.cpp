@@ -21,7 +21,7 @@ void add_identity(Survey& survey, const Identity& identity) {
 
 /// Run records and the settled mark say whose store this is.
 void survey_record(store::Tier& tier, const std::string& name, Survey& survey, Log& log) {
-  auto bytes = store::read_whole(tier, name);
+  auto bytes = store::read_whole(tier, name, format::check_run_record_front);
   auto record =
       bytes ? format::decode_run_record(*bytes) : Result<RunRecord>(Unexpected(bytes.error()));
   if (!record) {
@@ -57,7 +57,7 @@ void survey_manifest(store::Tier& tier, VersionKey key, Rank rank, OwnSurvey& ow
 Result<Manifest> load_manifest(store::Tier& tier, VersionKey key, Rank rank,
                                const std::optional<StoreId>& store) {
   const std::string name = format::manifest_name(key, rank);
-  BELAY_ASSIGN(const auto bytes, store::read_whole(tier, name));
+  BELAY_ASSIGN(const auto bytes, store::read_whole(tier, name, format::check_manifest_front));
   const std::string where = tier.place() + "/" + name;
   BELAY_ASSIGN(auto manifest, within(where, format::decode_manifest(bytes)));
   if (manifest.origin.key != key || manifest.origin.rank != rank)

@@ -3,6 +3,7 @@
 """Fifty real jobs under mpirun lose one rank, or all, in the middle of their file operations. Each
 is started again and must come to its end with every restored byte as it was."""
 import argparse
+import os
 import pathlib
 import random
 import re
@@ -19,7 +20,11 @@ LAST_STEP = 7
 
 def run(mpiexec, program, store, *kill):
     command = [mpiexec, "-n", str(RANKS), program, store, *map(str, kill)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    # What killed ranks shared goes with the store.
+    environment = {**os.environ,
+                   "OMPI_MCA_btl_vader_backing_directory": str(pathlib.Path(store).parent)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True,
+                          timeout=SECONDS, check=False)
 
 
 def main():

@@ -5,41 +5,28 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 namespace belay::tool {
 namespace {
 
 constexpr std::size_t kBarWidth = 30;
-constexpr std::chrono::milliseconds kPeriod(100);
 
 }  // namespace
 
 Progress::Progress(std::string label, bool draws)
-    : label_(std::move(label)), draws_(draws), started_(std::chrono::steady_clock::now()) {}
-
-Progress::~Progress() {
-  if (drawn_) std::fputs("\r\033[K", stderr);
-}
+    : label_(std::move(label)), line_(draws), started_(std::chrono::steady_clock::now()) {}
 
 void Progress::update(std::uint64_t done_bytes, std::uint64_t total_bytes) {
-  if (!draws_) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (drawn_ && now - last_ < kPeriod && done_bytes != total_bytes) return;
-  last_ = now;
-  drawn_ = true;
+  if (!line_.may_show()) return;
   const double share =
       total_bytes == 0 ? 1 : static_cast<double>(done_bytes) / static_cast<double>(total_bytes);
   const auto filled = static_cast<std::size_t>(share * kBarWidth);
-  const double seconds = std::chrono::duration<double>(now - started_).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   const auto rate =
       static_cast<std::uint64_t>(seconds > 0 ? static_cast<double>(done_bytes) / seconds : 0);
-  const std::string line =
-      fmt::format("\r\033[K{} [{}{}] {:3.0f} %  {} of {}, {}/s", label_, std::string(filled, '#'),
-                  std::string(kBarWidth - filled, '.'), 100 * share, format_bytes(done_bytes),
-                  format_bytes(total_bytes), format_bytes(rate));
-  std::fputs(line.c_str(), stderr);
-  std::fflush(stderr);
+  line_.show(fmt::format("{} [{}{}] {:3.0f} %  {} of {}, {}/s", label_, std::string(filled, '#'),
+                         std::string(kBarWidth - filled, '.'), 100 * share,
+                         format_bytes(done_bytes), format_bytes(total_bytes), format_bytes(rate)));
 }
 
 }  // namespace belay::tool

@@ -2,6 +2,8 @@
 // A bar on standard error while long work goes on.
 #pragma once
 
+#include "tools/belay/status_line.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -12,18 +14,13 @@ namespace belay::tool {
 class Progress {
  public:
   Progress(std::string label, bool draws);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   void update(std::uint64_t done_bytes, std::uint64_t total_bytes);
 
  private:
   std::string label_;
-  bool draws_;
-  bool drawn_ = false;
+  StatusLine line_;
   std::chrono::steady_clock::time_point started_;
-  std::chrono::steady_clock::time_point last_;
 };
 
 }  // namespace belay::tool

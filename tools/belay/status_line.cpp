@@ -22,13 +22,16 @@ std::size_t columns() {
 
 }  // namespace
 
+bool StatusLine::may_show() const {
+  return draws_ && (!shown_ || os::system_clock().now_ns() - last_ns_ >= kPauseNs);
+}
+
 void StatusLine::show(const std::string& text) {
-  const std::uint64_t now = os::system_clock().now_ns();
-  if (!draws_ || text == last_ || (shown_ && now - last_ns_ < kPauseNs)) return;
+  if (text == last_ || !may_show()) return;
   std::fprintf(stderr, "\r\x1b[K%s", text.substr(0, columns()).c_str());
   std::fflush(stderr);
   shown_ = true;
-  last_ns_ = now;
+  last_ns_ = os::system_clock().now_ns();
   last_ = text;
 }
 

@@ -15,7 +15,9 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  /// Replaces the line, at most some ten times a second.
+  /// Is it time to replace the line? At most some ten times a second.
+  bool may_show() const;
+  /// Replaces the line, if it may.
   void show(const std::string& text);
   void clear();
 

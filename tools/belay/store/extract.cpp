@@ -5,9 +5,9 @@
 #include "inspect/part_reader.hpp"
 #include "inspect/region_change.hpp"
 #include "tools/belay/commands.hpp"
+#include "tools/belay/progress.hpp"
 #include "tools/belay/store/npy.hpp"
 #include "tools/belay/store/output_file.hpp"
-#include "tools/belay/progress.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
 #include <unistd.h>

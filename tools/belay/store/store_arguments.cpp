@@ -163,6 +163,7 @@ nlohmann::json json_of(const std::vector<inspect::Flaw>& flaws) {
   return list;
 }
 
+// Without durable_ns: a manifest is written before it is known.
 nlohmann::json json_of(const Ledger& ledger) {
   return {{"protected_bytes", ledger.protected_bytes},
           {"untouched_bytes", ledger.untouched_bytes},
@@ -177,8 +178,7 @@ nlohmann::json json_of(const Ledger& ledger) {
           {"detect_ns", ledger.detect_ns},
           {"stage_ns", ledger.stage_ns},
           {"wait_ns", ledger.wait_ns},
-          {"blocking_ns", ledger.blocking_ns},
-          {"durable_ns", ledger.durable_ns}};
+          {"blocking_ns", ledger.blocking_ns}};
 }
 
 nlohmann::json json_start(const char* schema, const inspect::StoreView& view) {
