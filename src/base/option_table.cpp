@@ -41,8 +41,8 @@ constexpr std::array kLates = {
 constexpr std::array kDedups = {
     Choice<Dedup>{"none", Dedup::none},
     Choice<Dedup>{"local", Dedup::local},
-    Choice<Dedup>{.word = "collective", .built = false},
-    Choice<Dedup>{.word = "collective-unshuffled", .built = false},
+    Choice<Dedup>{"collective", Dedup::collective},
+    Choice<Dedup>{"collective-unshuffled", Dedup::collective_unshuffled},
 };
 constexpr std::array kLogLevels = {
     Choice<LogLevel>{"error", LogLevel::error},
@@ -58,11 +58,6 @@ constexpr std::array kTracks = {
     Checked{"none"},
     Checked{.word = "uffd", .built = false},
     Checked{.word = "mprotect", .built = false},
-};
-constexpr std::array kRedundancies = {
-    Checked{"none"},
-    Checked{.word = "replicas", .built = false},
-    Checked{.word = "erasure", .built = false},
 };
 constexpr std::array kLevels = {
     Checked{"local:1"},
@@ -237,6 +232,38 @@ Result<void> check_local_codec(std::string_view text, Settings&) {
   return {};
 }
 
+/// none, replicas:K.
+Result<void> parse_redundancy(std::string_view text, Settings& settings) {
+  constexpr std::uint64_t kMostCopies = 255;
+  const std::size_t colon = text.find(':');
+  const auto word = text.substr(0, colon);
+  if (same_word(text, "none")) {
+    settings.copies = 1;
+    return {};
+  }
+  if (same_word(word, "erasure"))
+    return fail(Code::unsupported,
+                "this version of Belay has no such stage yet; use none or replicas:K");
+  const auto copies = colon == text.npos ? std::nullopt : parse_count(text.substr(colon + 1));
+  if (!same_word(word, "replicas") || !copies || *copies < 1 || *copies > kMostCopies)
+    return fail(Code::invalid_argument,
+                "must be none or replicas:K, where K from 1 to {} says on how many nodes every "
+                "block shall be, such as replicas:2",
+                kMostCopies);
+  settings.copies = static_cast<std::uint32_t>(*copies);
+  return {};
+}
+
+std::string show_redundancy(const Settings& settings) {
+  return settings.copies == 1 ? "none" : fmt::format("replicas:{}", settings.copies);
+}
+
+std::string show_dedup(const Settings& settings) {
+  Settings chosen = settings;
+  chosen.dedup = settings.chosen_dedup();
+  return show_choice<&Settings::dedup, kDedups>(chosen);
+}
+
 std::string show_application(const Settings& settings) { return settings.application; }
 
 using O = Options;
@@ -260,9 +287,10 @@ constexpr std::array kOptions = {
            show_number<&S::segments>},
     Option{"timeout", &O::timeout, parse_time<&S::timeout_ns>, show_time<&S::timeout_ns>},
     Option{"track", &O::track, check_choice<kTracks>},
-    Option{"redundancy", &O::redundancy, check_choice<kRedundancies>},
-    Option{"dedup", &O::dedup, parse_choice<&S::dedup, kDedups>, show_choice<&S::dedup, kDedups>},
-    Option{"dedup_table", &O::dedup_table},
+    Option{"redundancy", &O::redundancy, parse_redundancy, show_redundancy},
+    Option{"dedup", &O::dedup, parse_choice<&S::dedup, kDedups>, show_dedup},
+    Option{"dedup_table", &O::dedup_table, parse_number<&S::dedup_table, 1, 1u << 30>,
+           show_number<&S::dedup_table>},
     Option{"levels", &O::levels, check_choice<kLevels>},
     Option{"global", &O::global},
     Option{"aggregate", &O::aggregate},

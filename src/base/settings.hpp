@@ -18,7 +18,8 @@ namespace belay {
 
 enum class Background { thread, inline_ };
 enum class Late { wait, skip };
-enum class Dedup { none, local };
+/// `automatic`: collective with replicas, else local.
+enum class Dedup { automatic, none, local, collective, collective_unshuffled };
 
 struct Interval {
   enum class Kind { automatic, time, calls } kind = Kind::automatic;
@@ -39,11 +40,24 @@ struct Settings {
   std::optional<std::uint64_t> staging_bytes;  ///< unset: 25% of protected memory, 64 MiB at least
   std::size_t segments = 64;
   std::uint64_t timeout_ns = 300ull * 1000000000;
-  Dedup dedup = Dedup::local;
+  Dedup dedup = Dedup::automatic;
+  std::size_t dedup_table = 131072;  ///< frequent blocks that ranks tell each other of
+  std::uint32_t copies = 1;          ///< K of replicas:K: on so many nodes every block must be
   std::optional<std::string> node;
   std::optional<std::uint64_t> ranks_per_node;
   std::optional<std::uint64_t> seed;  ///< of a new store's fingerprints; unset: random
   LogLevel log = LogLevel::warn;
+
+  Dedup chosen_dedup() const {
+    if (dedup != Dedup::automatic) return dedup;
+    return copies > 1 ? Dedup::collective : Dedup::local;
+  }
+  bool dedups() const { return chosen_dedup() != Dedup::none; }
+  /// Do ranks plan together what each of them stores, and for whom?
+  bool plans_together() const {
+    return copies > 1 || chosen_dedup() == Dedup::collective ||
+           chosen_dedup() == Dedup::collective_unshuffled;
+  }
 };
 
 struct ResolvedOptions {

@@ -177,6 +177,7 @@ ReplicationPlan ReplicationPlanner::plan(const Ring& ring) const {
   Outbox outbox(layout_->ranks());
   Placement placement(*layout_, ring, rank_);
   placement.place({}, {&rank_, 1}, plan.holders_);
+  plan.storers_.push_back(1);
   const std::vector<Rank> partners = placement.receivers();
 
   for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
@@ -191,6 +192,7 @@ ReplicationPlan ReplicationPlanner::plan(const Ring& ring) const {
     const auto designated = table_->designated(entry);
     plan.set_of_.push_back(static_cast<std::uint32_t>(plan.holders_.size() / copies));
     placement.place(blocks_[block].fingerprint, designated, plan.holders_);
+    plan.storers_.push_back(static_cast<std::uint8_t>(designated.size()));
     (among(designated, rank_) ? plan.stored_ : plan.left_out_).push_back(block);
     for (const Rank receiver : placement.receivers()) outbox.add(receiver, block, length);
   }

@@ -49,6 +49,10 @@ class ReplicationPlan {
   std::span<const Rank> holders(std::uint32_t block) const {
     return {holders_.data() + std::size_t{set_of_[block]} * copies_, copies_};
   }
+  /// Those of them that store it from their own memory.
+  std::span<const Rank> storers(std::uint32_t block) const {
+    return holders(block).first(storers_[set_of_[block]]);
+  }
 
  private:
   friend class ReplicationPlanner;
@@ -59,6 +63,7 @@ class ReplicationPlan {
   std::vector<Send> sends_;
   std::vector<std::uint32_t> set_of_;  ///< by block: which set of holders
   std::vector<Rank> holders_;          ///< K for each set; set 0 is of blocks not in the table
+  std::vector<std::uint8_t> storers_;  ///< by set: how many of the K
 };
 
 /// What one rank brings to a version, looked up in the merged table. References are kept: layout,

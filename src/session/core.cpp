@@ -5,6 +5,7 @@
 #include "base/try.hpp"
 #include "format/names.hpp"
 #include "store/carry.hpp"
+#include "vote/agreement.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -107,17 +108,25 @@ Result<Version> SessionCore::checkpoint() {
     ++stats_.skipped;
     return flight_->manifest->origin.key.version;
   }
-  BELAY_TRY(start_version(entry));
-  if (auto captured = within_memory([&] { return capture_rest(); }); !captured)
-    return Unexpected(give_up_version(captured.error(), entry));
-  return seal_version(entry);
+  auto started = start_version(entry);
+  // The other ranks have started, and are told that this one has not.
+  if (!started && together() && started.error().code() != Code::peer_lost)
+    started = share_version(started, entry);
+  if (!started) return Unexpected(started.error());
+  return capture_and_seal(entry);
 }
 
 Result<void> SessionCore::begin() {
   BELAY_TRY(check_usable(false));
   const std::uint64_t entry = clock_.now_ns();
   BELAY_TRY(settle(Call::begin));
-  BELAY_TRY(start_version(entry));
+  auto started = start_version(entry);
+  if (together() && (started || started.error().code() != Code::peer_lost))
+    started = vote::agree(*parts_.group, started);
+  if (!started) {
+    if (capture_) give_up_version(started.error(), entry);
+    return started;
+  }
   blocking_ns_ = clock_.now_ns() - entry;
   return {};
 }
@@ -132,45 +141,70 @@ Result<void> SessionCore::add(std::string_view name) {
     return fail(Code::invalid_argument, "add '{}': the region was added already", name);
   auto added = within_memory([&]() -> Result<void> {
     BELAY_TRY(capture_region(std::string(name), *region));
-    return capture_->flush();  // the program may write the region again
+    BELAY_TRY(capture_->flush());  // the program may write the region again
+    if (together()) capture_->hold_unsafe();
+    return {};
   });
   blocking_ns_ += clock_.now_ns() - entry;
-  if (!added) return Unexpected(give_up_version(added.error(), clock_.now_ns()));
-  return {};
+  if (added) return {};
+  // The other ranks will plan the version together, and must be told.
+  if (together()) {
+    if (!spoiled_) spoiled_ = added.error();
+    return added;
+  }
+  return Unexpected(give_up_version(added.error(), clock_.now_ns()));
 }
 
 Result<Version> SessionCore::commit() {
   BELAY_TRY(check_usable(true));
-  const std::uint64_t entry = clock_.now_ns();
-  if (auto captured = within_memory([&] { return capture_rest(); }); !captured)
-    return Unexpected(give_up_version(captured.error(), entry));
-  return seal_version(entry);
+  return capture_and_seal(clock_.now_ns());
+}
+
+Result<Version> SessionCore::capture_and_seal(std::uint64_t entry_ns) {
+  Result<void> captured;
+  if (spoiled_)
+    captured = Unexpected(*std::exchange(spoiled_, {}));
+  else
+    captured = within_memory([&] { return capture_rest(); });
+  if (together()) captured = within_memory([&] { return share_version(captured, entry_ns); });
+  if (!captured) return Unexpected(give_up_version(captured.error(), entry_ns));
+  return seal_version(entry_ns);
 }
 
 session::SegmentDoubts SessionCore::doubt_segments() {
   const Manifest& older = catalog_.manifest();
+  const std::size_t holding = older.holding_segments();
   session::SegmentDoubts doubts;
-  doubts.missing.resize(older.segments.size());
-  std::vector<SegmentRef> present = older.segments;
+  doubts.missing.resize(holding);
+  std::vector<SegmentRef> present(older.segments.begin(),
+                                  older.segments.begin() + static_cast<std::ptrdiff_t>(holding));
   std::vector<std::uint64_t> live = catalog_.live_bytes();
-  for (std::size_t i = 0; i < older.segments.size(); ++i) {
-    const SegmentRef& segment = older.segments[i];
-    const auto bytes = equipment_.tier.touch(format::segment_name(segment.id));
-    if (bytes && *bytes == segment.file_bytes) continue;
+  live.resize(holding);
+  for (std::size_t i = 0; i < holding; ++i) {
+    if (together() ? !is_unsafe(present[i]) : is_here(present[i])) continue;
     doubts.missing[i] = true;
     live[i] = present[i].file_bytes = 0;
-    log_.warn("{}/{} is {}: its blocks are written again", equipment_.tier.place(),
-              format::segment_name(segment.id),
-              bytes ? "cut short" : "missing or unreadable (" + bytes.error().message() + ")");
   }
   std::uint64_t image = 0;
   for (const RegionRecord& region : older.regions) image += region.bytes;
-  doubts.carry =
-      store::plan_carry(present, live, {.most_segments = settings_.segments, .image_bytes = image});
+  // A version may bring two: its own blocks, and those that others store.
+  const std::size_t most = std::min<std::size_t>(settings_.segments, kMaxSegments - 2);
+  doubts.carry = store::plan_carry(present, live, {.most_segments = most, .image_bytes = image});
   return doubts;
 }
 
+bool SessionCore::is_here(const SegmentRef& segment) {
+  if (segment.id.rank == kAnyRank) return false;  // an earlier run has planned together
+  const std::string name = format::segment_name(segment.id);
+  const auto bytes = equipment_.tier.touch(name);
+  if (bytes && *bytes == segment.file_bytes) return true;
+  log_.warn("{}/{} is {}: its blocks are written again", equipment_.tier.place(), name,
+            bytes ? "cut short" : "missing or unreadable (" + bytes.error().message() + ")");
+  return false;
+}
+
 Result<void> SessionCore::start_version(std::uint64_t entry_ns) {
+  BELAY_TRY(keep_house());
   // Before anything can fail: the other ranks count this version, and hear that it failed here.
   const VersionKey key{parts_.claim.run, holdings_.take_number()};
   missed_ = true;
@@ -190,7 +224,6 @@ Result<void> SessionCore::start_version(std::uint64_t entry_ns) {
 }
 
 void SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns) {
-  submit_housekeeping();
   // Later versions are about as large as the one before; only the first must be measured.
   const std::uint64_t expected =
       stats_.captured == 0 ? regions_.bytes() : stats_.last.protected_bytes;
@@ -206,10 +239,11 @@ void SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns) {
   header.ledger.version = key.version;
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);
   missed_ = false;
-  const bool dedup = settings_.dedup == Dedup::local;
+  const bool dedup = settings_.dedups();
   if (dedup && !index_is_current_) dedup_.index(catalog_.manifest());
   index_is_current_ = false;  // capture adds its own blocks to the index
-  capture_.emplace(equipment_, flight_, catalog_, dedup ? &dedup_ : nullptr, doubt_segments());
+  capture_.emplace(equipment_, flight_, catalog_, dedup ? &dedup_ : nullptr, doubt_segments(),
+                   together());
   capture_->expect(regions_.size(), expected);
   settle_ns_ = clock_.now_ns() - entry_ns;
   blocking_ns_ = 0;
@@ -239,9 +273,7 @@ Result<void> SessionCore::capture_rest() {
   return capture_->flush();
 }
 
-void SessionCore::close_ledger(std::uint64_t entry_ns) {
-  // The flight's manifest belongs to the worker from seal() on: this is the last word before it.
-  Ledger& ledger = flight_->manifest->ledger;
+void SessionCore::close_ledger(Ledger& ledger, std::uint64_t entry_ns) const {
   ledger.encoded_bytes = ledger.written_bytes;
   ledger.blocking_ns = blocking_ns_ + (clock_.now_ns() - entry_ns);
   ledger.settle_ns = std::min(settle_ns_, ledger.blocking_ns);
@@ -254,11 +286,15 @@ void SessionCore::close_ledger(std::uint64_t entry_ns) {
 void SessionCore::add_last_to_total() { add_to_sum(stats_.total, stats_.last); }
 
 Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
-  close_ledger(entry_ns);
+  // The flight's manifest belongs to the worker from seal() on: this is the last word before it.
+  // Where ranks plan together, others have a copy of it, which must not differ.
+  if (!together()) close_ledger(flight_->manifest->ledger, entry_ns);
   stats_.last = flight_->manifest->ledger;
+  if (together()) close_ledger(stats_.last, entry_ns);
   if (planted(Mistake::delete_early)) {
     holdings_.exists(*flight_->manifest, vote::info_of(*flight_->manifest));
-    submit_housekeeping();
+    holdings_.retire_versions(catalog_.key());
+    submit_housekeeping(holdings_.needs());
   }
   const std::uint64_t sealing = clock_.now_ns();
   auto sealed = within_memory([&] {
@@ -283,7 +319,7 @@ Error SessionCore::give_up_version(const Error& error, std::uint64_t entry_ns) {
   ledger.protected_bytes = ledger.untouched_bytes + ledger.unchanged_bytes +
                            ledger.duplicate_here_bytes + ledger.duplicate_elsewhere_bytes +
                            ledger.written_bytes;
-  close_ledger(entry_ns);
+  close_ledger(ledger, entry_ns);
   stats_.last = ledger;
   ++stats_.captured;
   capture_->abandon(error);

@@ -12,11 +12,14 @@
 #include "catalog/catalog.hpp"
 #include "comm/group.hpp"
 #include "dedup/local_dedup.hpp"
+#include "dedup/node_layout.hpp"
 #include "fingerprint/hasher.hpp"
 #include "os/clock.hpp"
 #include "os/parallel.hpp"
+#include "session/copy_exchange.hpp"
 #include "session/equipment.hpp"
 #include "session/flight.hpp"
+#include "session/needs_wire.hpp"
 #include "session/restorer.hpp"
 #include "session/schedule.hpp"
 #include "session/version_capture.hpp"
@@ -39,6 +42,7 @@ struct CoreParts {
   os::Clock* clock = nullptr;
   std::unique_ptr<ranks::Group> group;
   vote::Claim claim;
+  std::optional<dedup::NodeLayout> layout;  ///< set if ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
   std::unique_ptr<os::Parallel> parallel;
   unsigned read_threads = 1;
@@ -77,7 +81,7 @@ class SessionCore {
 
  private:
   /// Collective calls, so that ranks notice when they make different ones.
-  enum class Call : std::uint64_t { due = 1, checkpoint, begin, wait, restore, close };
+  enum class Call : std::uint64_t { due = 1, checkpoint, begin, commit, wait, restore, close };
 
   /// Removal of retired files, by the worker.
   struct Housekeeping {
@@ -104,7 +108,9 @@ class SessionCore {
   Result<void> drop_flight();
   void reload_catalog();
   Result<void> settle_store();
-  void submit_housekeeping();
+  /// Collective if ranks plan together: what nobody needs any more is removed in the background.
+  Result<void> keep_house();
+  void submit_housekeeping(const vote::Needs& needs);
   void finish_housekeeping();
   void mark_closed();
 
@@ -113,14 +119,31 @@ class SessionCore {
   Result<void> start_version(std::uint64_t entry_ns);
   void prepare_version(VersionKey key, std::uint64_t entry_ns);
   session::SegmentDoubts doubt_segments();
+  bool is_here(const SegmentRef& segment);
+  Result<Version> capture_and_seal(std::uint64_t entry_ns);
   /// By the version under way. REQUIRES: there is one.
   bool is_captured(const capture::Regions::Region* region) const;
   Result<void> capture_region(const std::string& name, capture::Regions::Region& region);
   Result<void> capture_rest();
   Result<Version> seal_version(std::uint64_t entry_ns);
   Error give_up_version(const Error& error, std::uint64_t entry_ns);
-  void close_ledger(std::uint64_t entry_ns);
+  void close_ledger(Ledger& ledger, std::uint64_t entry_ns) const;
   void add_last_to_total();
+
+  // core_copies.cpp: versions that ranks plan together.
+  bool together() const { return parts_.layout.has_value(); }
+  /// Collective. What the versions of all ranks count on; and what has vanished is known to all.
+  Result<vote::Needs> exchange_needs();
+  std::vector<session::LostFile> look_for_lost_files();
+  /// Collective. `captured` is this rank's success. Ranks decide who stores what and keeps copies
+  /// of it, and exchange these. All succeed, or all fail.
+  Result<void> share_version(const Result<void>& captured, std::uint64_t entry_ns);
+  Result<void> exchange_copies(const session::VersionPlan& plan,
+                               std::span<const session::BroughtBlock> brought);
+  /// The version in flight exists: its files are where the plan says.
+  void note_whereabouts();
+  /// Blocks of a segment of the last version are on fewer nodes than this session wants.
+  bool is_unsafe(const SegmentRef& segment) const;
 
   // core_restore.cpp: the way back.
   /// Does this rank's step of the attempt go well on all ranks? If not, `reason` says why.
@@ -130,8 +153,12 @@ class SessionCore {
   Result<bool> try_version(VersionKey key, const RestoreOptions& options,
                            std::optional<Error>& reason);
   Result<Manifest> load(VersionKey key);
+  Result<Manifest> within_identity(Result<Manifest> manifest) const;
+  /// Collective. Blocks that are not on this node come from others.
   Result<void> fill(const Manifest& manifest, const std::vector<session::RegionMatch>& matches);
   void adopt_restored(Manifest manifest);
+  /// Collective. If something was lost, a version of the restored state puts it back.
+  Result<void> heal(const RestoreOptions& options);
 
   CoreParts parts_;
   const Settings& settings_;
@@ -148,6 +175,11 @@ class SessionCore {
   dedup::LocalDedup dedup_;
   bool index_is_current_ = false;  ///< dedup_ indexes the catalog's manifest
   vote::Holdings holdings_;
+
+  session::ExchangeWindows windows_;
+  std::vector<session::Share> shares_;         ///< of the version in flight, by rank
+  std::vector<std::vector<Rank>> keepers_;     ///< of its manifests, by rank
+  std::optional<Error> spoiled_;               ///< why the version begun cannot be committed
 
   std::shared_ptr<session::Flight> flight_;
   bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight

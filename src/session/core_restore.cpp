@@ -7,6 +7,7 @@
 #include "vote/survey.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace belay::detail {
 namespace {
@@ -28,7 +29,10 @@ Result<Version> SessionCore::restore(const RestoreOptions& options) {
   for (const VersionKey& key : candidates) {
     std::optional<Error> reason;
     BELAY_ASSIGN(const bool restored, try_version(key, options, reason));
-    if (restored) return key.version;
+    if (restored) {
+      BELAY_TRY(heal(options));
+      return key.version;
+    }
     holdings_.does_not_exist(key);
     log_.warn("restore: version {} cannot be restored: {}", key.version, reason->message());
     reasons += fmt::format("{}version {}: {}", reasons.empty() ? "" : "; ", key.version,
@@ -52,7 +56,10 @@ Result<Version> SessionCore::restore(const RestoreOptions& options) {
 
 Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& options,
                                       std::optional<Error>& reason) {
-  auto manifest = load(key);
+  auto manifest =
+      within_identity(vote::fetch_manifest(*parts_.group, equipment_.tier, parts_.claim.sources,
+                                           key, parts_.claim.identity.store, log_));
+  if (!manifest && manifest.error().code() == Code::peer_lost) return Unexpected(manifest.error());
   BELAY_ASSIGN(const bool all_loaded, all_succeed(status_of(manifest), reason));
   if (!all_loaded) return false;
   // The version is there. Where the regions do not fit it, the program is wrong, and an older
@@ -61,7 +68,9 @@ Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& opti
   auto matches = session::match_regions(*manifest, regions_, options, what, log_);
   BELAY_ASSIGN(const bool all_fit, all_succeed(status_of(matches), reason));
   if (!all_fit) return Unexpected(*reason);
-  BELAY_ASSIGN(const bool all_filled, all_succeed(fill(*manifest, *matches), reason));
+  auto filled = fill(*manifest, *matches);
+  if (!filled && filled.error().code() == Code::peer_lost) return Unexpected(filled.error());
+  BELAY_ASSIGN(const bool all_filled, all_succeed(filled, reason));
   if (!all_filled) {
     // A lack of memory is not the version's fault.
     if (reason->code() == Code::no_space) return Unexpected(*reason);
@@ -73,12 +82,17 @@ Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& opti
   return true;
 }
 
-Result<Manifest> SessionCore::load(VersionKey key) {
-  const vote::Identity& identity = parts_.claim.identity;
-  BELAY_ASSIGN(auto manifest, vote::load_manifest(equipment_.tier, key, rank_, identity.store));
-  if (manifest.origin.ranks != parts_.group->size() || manifest.origin.seed != identity.seed)
+Result<Manifest> SessionCore::within_identity(Result<Manifest> manifest) const {
+  if (!manifest) return manifest;
+  if (manifest->origin.ranks != parts_.group->size() ||
+      manifest->origin.seed != parts_.claim.identity.seed)
     return fail(Code::corruption, "its manifest is of another store");
   return manifest;
+}
+
+Result<Manifest> SessionCore::load(VersionKey key) {
+  return within_identity(
+      vote::load_manifest(equipment_.tier, key, rank_, parts_.claim.identity.store));
 }
 
 Result<void> SessionCore::fill(const Manifest& manifest,
@@ -99,7 +113,52 @@ Result<void> SessionCore::fill(const Manifest& manifest,
                                equipment_.staging,
                                equipment_.worker};
   os::Parallel readers(parts_.read_threads);
-  return session::read_regions(equipment, readers, manifest, matches);
+  auto lost = session::read_regions(equipment, readers, manifest, matches);
+  if (parts_.group->size() == 1) {
+    if (!lost) return Unexpected(lost.error());
+    return lost->reason ? Result<void>(Unexpected(*lost->reason)) : Result<void>{};
+  }
+  // A rank that cannot read at all still answers the others.
+  auto left = session::fetch_blocks(equipment, readers, *parts_.group, parts_.claim.whereabouts,
+                                    manifest,
+                                    lost ? lost->blocks : std::vector<session::LostBlock>{});
+  if (!left) return Unexpected(left.error());
+  if (!lost) return Unexpected(lost.error());
+  if (left->empty()) return {};
+  const session::LostBlock& block = left->front();
+  if (lost->reason) return Unexpected(*lost->reason);
+  return fail(Code::corruption,
+              "{} blocks are in no file that is left, the first of them in region '{}': those who "
+              "stored it in version {} were lost",
+              left->size(), block.wanted.region->name, block.id.key.version);
+}
+
+Result<void> SessionCore::heal(const RestoreOptions& options) {
+  if (!together()) return {};
+  const Manifest& manifest = catalog_.manifest();
+  bool whole = parts_.claim.sources.readers(manifest.origin.key, rank_).size() >= settings_.copies;
+  for (const SegmentRef& segment : manifest.segments) whole = whole && !is_unsafe(segment);
+  // A version of memory that was restored only in part would be worse than none.
+  bool complete = options.regions.empty() && !options.allow_missing && !options.allow_resized;
+  for (const RegionRecord& region : manifest.regions)
+    complete = complete && regions_.find(region.name) != nullptr;
+  std::array<std::uint64_t, 2> lowest{whole ? 1u : 0u, complete ? 1u : 0u};
+  BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
+  if (lowest[0] == 1) return {};
+  if (lowest[1] == 0) {
+    log_.warn("restore: something of version {} was lost; since not all of it was restored, the "
+              "next checkpoint puts it back",
+              manifest.origin.key.version);
+    return {};
+  }
+  log_.warn("restore: something of version {} was lost; a new version puts it back",
+            manifest.origin.key.version);
+  auto healed = checkpoint();
+  if (auto settled = settle(Call::wait); !settled) healed = Unexpected(settled.error());
+  if (!healed && healed.error().code() == Code::peer_lost) return Unexpected(healed.error());
+  // What was restored is right, whether or not it is safe again: the next version tries anew.
+  if (!healed) log_.warn("restore: not healed: {}", healed.error().message());
+  return {};
 }
 
 Result<bool> SessionCore::all_succeed(const Result<void>& mine, std::optional<Error>& reason) {
@@ -118,7 +177,7 @@ void SessionCore::adopt_restored(Manifest manifest) {
   auto shared = std::make_shared<Manifest>(std::move(manifest));
   dedup_.index(*shared);
   catalog_.adopt(shared, dedup_.live_bytes());
-  index_is_current_ = settings_.dedup == Dedup::local;
+  index_is_current_ = settings_.dedups();
   if (!index_is_current_) dedup_ = {};
   stats_.table_bytes = catalog_.memory_bytes() + dedup_.memory_bytes();
   dirty_sets_.distrust_all();

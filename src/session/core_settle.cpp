@@ -11,8 +11,8 @@
 namespace belay::detail {
 namespace {
 
-constexpr const char* kCallNames[] = {"?",      "due()",     "checkpoint()", "begin()",
-                                      "wait()", "restore()", "close()"};
+constexpr const char* kCallNames[] = {"?",        "due()",  "checkpoint()", "begin()",
+                                      "commit()", "wait()", "restore()",    "close()"};
 
 }  // namespace
 
@@ -113,7 +113,9 @@ void SessionCore::adopt_flight() {
   stats_.last.file_bytes = ledger.file_bytes;
   stats_.last.durable_ns = ledger.durable_ns;
   add_last_to_total();
-  if (!planted(Mistake::delete_early)) holdings_.exists(*flight.manifest, std::move(flight.info()));
+  if (together()) note_whereabouts();
+  if (!planted(Mistake::delete_early))
+    holdings_.exists(*flight.manifest, std::move(flight.info()), flight.kept());
   catalog_.adopt(flight.manifest, std::move(live_bytes));
   dedup_ = std::move(flight.index());
   index_is_current_ = flight.indexed();
@@ -148,7 +150,7 @@ Result<void> SessionCore::drop_flight() {
     reload_catalog();
   }
   index_is_current_ = false;
-  holdings_.discard(key);
+  holdings_.discard(key, flight_ ? flight_->kept() : vote::Kept{});
   if (planted(Mistake::reuse_version)) holdings_.reuse_number(key.version);
   flight_.reset();
   return {};
@@ -164,18 +166,27 @@ void SessionCore::reload_catalog() {
   catalog_.forget();
 }
 
-void SessionCore::submit_housekeeping() {
+Result<void> SessionCore::keep_house() {
+  for (const VersionKey& key : holdings_.retire_versions(catalog_.key()))
+    parts_.claim.sources.forget(key);
+  vote::Needs needs = holdings_.needs();
+  if (together()) BELAY_ASSIGN(needs, exchange_needs());
+  submit_housekeeping(needs);
+  return {};
+}
+
+void SessionCore::submit_housekeeping(const vote::Needs& needs) {
   finish_housekeeping();
   if (housekeeping_) return;  // one round at a time; what is retired by now goes with the next
   auto round = std::make_shared<Housekeeping>();
-  round->left = holdings_.take_retired(catalog_.key());  // until they are gone
+  round->left = holdings_.take_retired(needs);  // until they are gone
   if (round->left.empty()) return;
   housekeeping_ = round;
   auto submitted = within_memory([&]() -> Result<void> {
     parts_.worker->submit([this, round] {
       const auto removed = within_memory([&]() -> Result<void> {
         BELAY_TRY(vote::check_still_ours(equipment_.tier, parts_.claim.run));
-        round->left = vote::remove_retired(equipment_.tier, round->left, rank_, log_);
+        round->left = vote::remove_retired(equipment_.tier, round->left, log_);
         return {};
       });
       if (!removed) log_.warn("retire: {}", removed.error().message());
@@ -204,7 +215,7 @@ void SessionCore::mark_closed() {
 Result<Version> SessionCore::wait() {
   BELAY_TRY(check_usable(false));
   BELAY_TRY(settle(Call::wait));
-  submit_housekeeping();  // goes on in the background: nobody waits for old files to go
+  BELAY_TRY(keep_house());  // goes on in the background: nobody waits for old files to go
   if (unreported_) {
     const Error error = *std::exchange(unreported_, {});
     return Unexpected(error);
@@ -219,14 +230,16 @@ Result<void> SessionCore::close() {
   if (capture_)
     give_up_version(Error(Code::invalid_argument, "begun, but close() came before commit()"),
                     clock_.now_ns());
-  auto settled = settle(Call::close);
+  Result<void> settled;
+  if (auto met = settle(Call::close); !met) settled = Unexpected(met.error());
   closed_ = true;
   if (settled) {
     parts_.worker->wait_all();  // a round may be under way; the last one comes after it
-    submit_housekeeping();
+    settled = keep_house();
     parts_.worker->wait_all();
     finish_housekeeping();
     mark_closed();
+    if (settled) settled = windows_.close();
   }
   parts_.claim.locks.clear();
   auto ended = settled ? parts_.group->close() : Result<void>{};

@@ -105,6 +105,16 @@ void Flight::write(capture::StagingBuffer* buffer) {
   equipment_.staging.release(buffer);
 }
 
+void Flight::keep(const std::vector<KeptCopies::Arrival>& arrivals, std::atomic<bool>& done) {
+  auto kept = within_memory([&]() -> Result<void> {
+    for (const KeptCopies::Arrival& arrival : arrivals)
+      if (!failed()) BELAY_TRY(kept_->write(arrival));
+    return {};
+  });
+  if (!kept) abandon(std::move(kept).error());
+  done.store(true, std::memory_order_release);
+}
+
 Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
   const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
   BELAY_TRY(write_pages(last, pages));
@@ -162,7 +172,8 @@ void Flight::finish(capture::StagingBuffer* last) {
   if (!failed()) {
     const auto done = within_memory([&] {
       info_ = vote::info_of(*manifest);  // now: after the vote a lack of memory must change nothing
-      return vote(last);
+      auto kept = kept_ ? kept_->finish() : Result<void>{};
+      return kept ? vote(last) : kept;
     });
     if (!done)
       abandon(done.error());
@@ -181,7 +192,7 @@ void Flight::finish(capture::StagingBuffer* last) {
 }
 
 Result<void> Flight::index_blocks() {
-  if (equipment_.settings.dedup != Dedup::local) return {};
+  if (!equipment_.settings.dedups()) return {};
   index_.index(*manifest);
   indexed_ = true;
   return {};
@@ -191,6 +202,7 @@ Result<void> Flight::clear_away() {
   name_changed_region();
   // Nobody can have seen this version: give the space back at once.
   if (visible_) return {};
+  if (kept_) kept_->clear_away();
   (void)equipment_.tier.remove(format::segment_name(segment_id()));
   const std::string name = format::manifest_name(manifest->origin.key, manifest->origin.rank);
   (void)equipment_.tier.remove(format::temporary_name(name));

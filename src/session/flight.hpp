@@ -9,6 +9,7 @@
 #include "capture/staging.hpp"
 #include "dedup/local_dedup.hpp"
 #include "session/equipment.hpp"
+#include "session/kept_copies.hpp"
 #include "store/file_writer.hpp"
 
 #include <atomic>
@@ -34,7 +35,12 @@ class Flight {
   /// Reserves room for the segment's header at the front of its first buffer.
   void start_segment(capture::StagingBuffer& buffer);
 
+  /// What this rank will keep for others. To be called before any of it arrives.
+  void expect_copies(std::unique_ptr<KeptCopies> copies) { kept_ = std::move(copies); }
+
   // Jobs.
+  /// Writes copies that have arrived; `done` is set when their memory is free.
+  void keep(const std::vector<KeptCopies::Arrival>& arrivals, std::atomic<bool>& done);
   /// Verifies and writes whole pages of the buffer, then gives it back.
   void write(capture::StagingBuffer* buffer);
   /// Writes the last buffer (nullptr: none), the index, and the manifest. Then this rank has voted.
@@ -58,6 +64,7 @@ class Flight {
   dedup::LocalDedup& index() { return index_; }
   bool indexed() const { return indexed_; }
   std::vector<std::uint64_t> live_bytes() const;
+  vote::Kept kept() const { return kept_ ? kept_->kept() : vote::Kept{}; }
 
  private:
   SegmentId segment_id() const;
@@ -76,6 +83,7 @@ class Flight {
   Equipment& equipment_;
   std::uint64_t start_ns_;
   std::optional<store::FileWriter> segment_;
+  std::unique_ptr<KeptCopies> kept_;
   std::atomic<bool> failed_ = false;
   std::atomic<bool> finished_ = false;
   std::optional<Error> error_;

@@ -71,6 +71,17 @@ std::string node_of(const Settings& settings, const Seams& seams, Rank rank) {
   return seams.host;
 }
 
+/// Collective. On which node each rank is; an error if there are too few for so many copies.
+Result<dedup::NodeLayout> layout_of(ranks::Group& group, const Settings& settings,
+                                    const std::string& node) {
+  BELAY_ASSIGN(const auto names, vote::gather_texts(group, node));
+  std::vector<dedup::Node> nodes;
+  for (const std::string& name : names)
+    nodes.push_back(
+        static_cast<dedup::Node>(std::find(names.begin(), names.end(), name) - names.begin()));
+  return dedup::NodeLayout::make(std::move(nodes), settings.copies);
+}
+
 /// Less than what other ranks wait for this one, so that all hear who holds the lock.
 std::uint64_t lock_patience(const Settings& settings) {
   constexpr std::uint64_t kMostNs = 10'000'000'000;
@@ -126,12 +137,16 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   for (const std::string& warning : agreed.warnings) parts.log->warn("{}", warning);
   BELAY_TRY(within("open", check_same_settings(*group, parts.settings)));
 
+  const std::string node = node_of(parts.settings, seams, group->rank());
+  if (parts.settings.plans_together())
+    BELAY_ASSIGN(parts.layout, within("open", layout_of(*group, parts.settings, node)));
+
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
   const Settings& settings = parts.settings;
   BELAY_ASSIGN(
       parts.claim,
       within("open", vote::claim_store(around, {.store = settings.store,
-                                                .node = node_of(settings, seams, group->rank()),
+                                                .node = node,
                                                 .application = settings.application,
                                                 .host = seams.host,
                                                 .pid = seams.pid,

@@ -95,8 +95,8 @@ Result<std::vector<RegionMatch>> match_regions(const Manifest& manifest,
   return matches;
 }
 
-Result<void> read_regions(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
-                          const std::vector<RegionMatch>& matches) {
+Result<LostBlocks> read_regions(Equipment& equipment, os::Parallel& readers,
+                                const Manifest& manifest, const std::vector<RegionMatch>& matches) {
   std::vector<std::vector<WantedBlock>> wanted(manifest.segments.size());
   for (const RegionMatch& match : matches) {
     const RegionRecord& record = *match.record;
@@ -116,11 +116,20 @@ Result<void> read_regions(Equipment& equipment, os::Parallel& readers, const Man
                                                  room.data() + i * manifest.block_bytes, &record});
     }
   }
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (!wanted[i].empty())
+  LostBlocks lost;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].empty()) continue;
+    const SegmentRef& segment = manifest.segments[i];
+    UnreadBlocks unread;
+    if (segment.id.rank == kAnyRank)
+      unread.blocks = std::move(wanted[i]);
+    else
       BELAY_TRY(
-          read_blocks(equipment, readers, manifest, manifest.segments[i], std::move(wanted[i])));
-  return {};
+          read_blocks(equipment, readers, manifest, segment, std::move(wanted[i]), unread));
+    for (WantedBlock& block : unread.blocks) lost.blocks.push_back({std::move(block), segment.id});
+    if (!lost.reason) lost.reason = std::move(unread.reason);
+  }
+  return lost;
 }
 
 Result<void> hand_over(const std::vector<RegionMatch>& matches) {

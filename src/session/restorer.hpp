@@ -7,10 +7,12 @@
 
 #include "base/nouns.hpp"
 #include "capture/regions.hpp"
+#include "session/block_fetch.hpp"
 #include "session/equipment.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,10 +34,16 @@ Result<std::vector<RegionMatch>> match_regions(const Manifest& manifest,
                                                const RestoreOptions& options,
                                                const std::string& what, Log& log);
 
-/// Fills the memory of the matched regions. An error means that this version cannot be read here.
-/// `readers` wait for the disk.
-Result<void> read_regions(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
-                          const std::vector<RegionMatch>& matches);
+/// Blocks that are not on this node, or damaged here.
+struct LostBlocks {
+  std::vector<LostBlock> blocks;
+  std::optional<Error> reason;  ///< of the first
+};
+
+/// Fills the memory of the matched regions, as far as this node has the blocks. `readers` wait for
+/// the disk.
+Result<LostBlocks> read_regions(Equipment& equipment, os::Parallel& readers,
+                                const Manifest& manifest, const std::vector<RegionMatch>& matches);
 
 /// Lets regions take what was filled in: runs load functions.
 Result<void> hand_over(const std::vector<RegionMatch>& matches);

@@ -60,11 +60,12 @@ struct Request {
 
 class SegmentRead {
  public:
-  SegmentRead(Equipment& equipment, os::Parallel& readers, store::SegmentFile segment)
-      : equipment_(equipment), readers_(readers), segment_(std::move(segment)) {}
+  SegmentRead(Equipment& equipment, os::Parallel& readers, store::SegmentFile segment,
+              UnreadBlocks& unread)
+      : equipment_(equipment), readers_(readers), segment_(std::move(segment)), unread_(unread) {}
 
-  Result<void> run(std::vector<WantedBlock> wanted) {
-    BELAY_TRY(place(std::move(wanted)));
+  Result<void> run(const std::vector<WantedBlock>& wanted) {
+    place(wanted);
     cut_into_runs();
     gather_chunks();
     auto read = read_chunks();
@@ -74,22 +75,24 @@ class SegmentRead {
   }
 
  private:
-  Result<void> place(std::vector<WantedBlock> wanted);
+  void place(const std::vector<WantedBlock>& wanted);
   void cut_into_runs();
   void gather_chunks();
   Result<void> read_chunks();
   Result<bool> request_next();
   void fill(Request& request);
-  Result<void> deliver(const Request& request);
-  Result<void> check_whole(const Request& request) const;
+  void deliver(const Request& request);
+  /// Why blocks of a run cannot be looked at; unset if they can.
+  std::optional<Error> flaw_of(const Run& run, const Result<std::size_t>& got) const;
+  Error damage_of(const PlacedBlock& block) const;
   /// False: the content is not what the fingerprint names.
   bool deliver_block(const PlacedBlock& block, std::span<const std::byte> content,
                      bool unchecked) const;
-  Unexpected missing(const WantedBlock& block) const;
 
   Equipment& equipment_;
   os::Parallel& readers_;
   store::SegmentFile segment_;
+  UnreadBlocks& unread_;
   std::vector<PlacedBlock> placed_;
   std::vector<Run> runs_;
   std::vector<Chunk> chunks_;
@@ -97,22 +100,20 @@ class SegmentRead {
   std::deque<Request> requests_;
 };
 
-Unexpected SegmentRead::missing(const WantedBlock& block) const {
-  return fail(Code::corruption, "{}: does not hold block {} of region '{}'", segment_.where(),
-              to_hex(block.fingerprint), block.region->name);
-}
-
-Result<void> SegmentRead::place(std::vector<WantedBlock> wanted) {
+void SegmentRead::place(const std::vector<WantedBlock>& wanted) {
   segment_.sort_blocks();
   placed_.reserve(wanted.size());
   for (const WantedBlock& block : wanted) {
-    const store::StoredBlock* found = segment_.find(block.fingerprint, block.length);
-    if (found == nullptr) return missing(block);
-    placed_.push_back({block, found->offset});
+    if (const auto* found = segment_.find(block.fingerprint, block.length))
+      placed_.push_back({block, found->offset});
+    else
+      unread_.add(block,
+                  Error(Code::corruption,
+                        fmt::format("{}: does not hold block {} of region '{}'", segment_.where(),
+                                    to_hex(block.fingerprint), block.region->name)));
   }
   std::sort(placed_.begin(), placed_.end(),
             [](const PlacedBlock& a, const PlacedBlock& b) { return a.offset < b.offset; });
-  return {};
 }
 
 void SegmentRead::cut_into_runs() {
@@ -178,23 +179,18 @@ Result<void> SegmentRead::read_chunks() {
     if (requests_.empty()) return fail(Code::no_space, "restore: no staging memory is free");
     Request& request = requests_.front();
     while (!request.done.load(std::memory_order_acquire)) equipment_.worker.wait_one();
-    BELAY_TRY(deliver(request));
+    deliver(request);
     equipment_.staging.release(request.buffer);
     requests_.pop_front();
   }
   return {};
 }
 
-Result<void> SegmentRead::check_whole(const Request& request) const {
-  for (std::size_t i = 0; i < request.got.size(); ++i) {
-    const Run& run = runs_[request.chunk.first_run + i];
-    const auto& got = request.got[i];
-    if (!got) return Unexpected(got.error());
-    if (run.begin + *got < run.end)
-      return fail(Code::corruption, "{}: ends at byte {}, before byte {}", segment_.where(),
-                  run.begin + *got, run.end);
-  }
-  return {};
+std::optional<Error> SegmentRead::flaw_of(const Run& run, const Result<std::size_t>& got) const {
+  if (!got) return got.error();
+  if (run.begin + *got >= run.end) return {};
+  return Error(Code::corruption, fmt::format("{}: ends at byte {}, before byte {}",
+                                             segment_.where(), run.begin + *got, run.end));
 }
 
 bool SegmentRead::deliver_block(const PlacedBlock& block, std::span<const std::byte> content,
@@ -204,38 +200,58 @@ bool SegmentRead::deliver_block(const PlacedBlock& block, std::span<const std::b
   return true;
 }
 
-Result<void> SegmentRead::deliver(const Request& request) {
-  BELAY_TRY(check_whole(request));
+void SegmentRead::deliver(const Request& request) {
   const auto memory = std::as_const(request.buffer->memory).bytes();
   const std::size_t first = runs_[request.chunk.first_run].first;
   const std::size_t count = runs_[request.chunk.last_run - 1].last - first;
+  std::vector<char> wrong(count);  // not bool: threads write it side by side
+  for (std::size_t i = 0; i < request.got.size(); ++i) {
+    const Run& run = runs_[request.chunk.first_run + i];
+    const auto flaw = flaw_of(run, request.got[i]);
+    if (!flaw) continue;
+    for (std::size_t block = run.first; block < run.last; ++block) {
+      wrong[block - first] = true;
+      unread_.add(placed_[block].wanted, *flaw);
+    }
+  }
   const std::size_t pieces = (count + kPieceBlocks - 1) / kPieceBlocks;
-  std::atomic<const PlacedBlock*> bad = nullptr;
+  std::atomic<bool> any = false;
+  std::vector<char> damaged(count);
   equipment_.parallel.run(pieces, [&](std::size_t piece) {
-    const std::size_t last = first + count * (piece + 1) / pieces;
-    for (std::size_t i = first + count * piece / pieces; i < last; ++i) {
-      const PlacedBlock& block = placed_[i];
-      const bool unchecked = planted(Mistake::skip_verification) && i == first;
-      if (!deliver_block(block, memory.subspan(block.at, block.wanted.length), unchecked))
-        bad = &block;
+    const std::size_t last = count * (piece + 1) / pieces;
+    for (std::size_t i = count * piece / pieces; i < last; ++i) {
+      if (wrong[i]) continue;
+      const PlacedBlock& block = placed_[first + i];
+      const bool unchecked = planted(Mistake::skip_verification) && i == 0;
+      if (deliver_block(block, memory.subspan(block.at, block.wanted.length), unchecked)) continue;
+      damaged[i] = true;
+      any = true;
     }
   });
-  if (const PlacedBlock* block = bad.load())
-    return fail(Code::corruption,
-                "{}: the block at byte {} (region '{}') is damaged: its content is not what its "
-                "fingerprint {} names",
-                segment_.where(), block->offset, block->wanted.region->name,
-                to_hex(block->wanted.fingerprint));
-  return {};
+  for (std::size_t i = 0; any && i < count; ++i)
+    if (damaged[i]) unread_.add(placed_[first + i].wanted, damage_of(placed_[first + i]));
+}
+
+Error SegmentRead::damage_of(const PlacedBlock& block) const {
+  return Error(Code::corruption,
+               fmt::format("{}: the block at byte {} (region '{}') is damaged: its content is not "
+                           "what its fingerprint {} names",
+                           segment_.where(), block.offset, block.wanted.region->name,
+                           to_hex(block.wanted.fingerprint)));
 }
 
 }  // namespace
 
 Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
-                         const SegmentRef& segment, std::vector<WantedBlock> wanted) {
-  BELAY_ASSIGN(auto file, store::SegmentFile::open(equipment.tier, segment.id,
-                                                   manifest.origin.store, segment.file_bytes));
-  return SegmentRead(equipment, readers, std::move(file)).run(std::move(wanted));
+                         const SegmentRef& segment, std::vector<WantedBlock> wanted,
+                         UnreadBlocks& unread) {
+  auto file = store::SegmentFile::open(equipment.tier, segment.id, manifest.origin.store,
+                                       segment.file_bytes);
+  if (!file) {
+    for (const WantedBlock& block : wanted) unread.add(block, file.error());
+    return {};
+  }
+  return SegmentRead(equipment, readers, *std::move(file), unread).run(wanted);
 }
 
 }  // namespace belay::session

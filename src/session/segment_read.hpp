@@ -8,6 +8,8 @@
 #include "base/nouns.hpp"
 #include "session/equipment.hpp"
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace belay::session {
@@ -20,8 +22,21 @@ struct WantedBlock {
   const RegionRecord* region = nullptr;  ///< for messages
 };
 
-/// Every block is verified by its fingerprint before it is copied.
+/// Blocks that could not be read, and why the first of them.
+struct UnreadBlocks {
+  std::vector<WantedBlock> blocks;
+  std::optional<Error> reason;
+
+  void add(const WantedBlock& block, Error why) {
+    blocks.push_back(block);
+    if (!reason) reason = std::move(why);
+  }
+};
+
+/// Every block is verified by its fingerprint before it is copied. Those that are missing or
+/// damaged are added to `unread`; an error means that reading itself was not possible.
 Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
-                         const SegmentRef& segment, std::vector<WantedBlock> wanted);
+                         const SegmentRef& segment, std::vector<WantedBlock> wanted,
+                         UnreadBlocks& unread);
 
 }  // namespace belay::session

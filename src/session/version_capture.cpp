@@ -32,7 +32,7 @@ bool comparable(const Manifest& a, const Manifest& b) {
 
 VersionCapture::VersionCapture(Equipment& equipment, std::shared_ptr<Flight> flight,
                                catalog::Catalog& catalog, dedup::LocalDedup* dedup,
-                               SegmentDoubts doubts)
+                               SegmentDoubts doubts, bool together)
     : equipment_(equipment),
       flight_(std::move(flight)),
       manifest_(*flight_->manifest),
@@ -42,7 +42,8 @@ VersionCapture::VersionCapture(Equipment& equipment, std::shared_ptr<Flight> fli
       doubts_(std::move(doubts)),
       avoided_(older_.segments.size()),
       new_segments_(older_.segments.size(), kUnmapped),
-      own_segment_(kUnmapped) {
+      own_segment_(kUnmapped),
+      together_(together) {
   for (std::size_t i = 0; i < avoided_.size(); ++i)
     avoided_[i] = doubts_.missing[i] || doubts_.carry[i] > 0;
 }
@@ -191,7 +192,7 @@ Result<void> VersionCapture::decide(const Candidate& candidate, const Fingerprin
   const auto holder = find_duplicate(candidate, fingerprint);
   // From here on the table is overwritten: what it says of the older version was read before.
   if (in_place_ && dedup_ != nullptr) dedup_->displace(candidate.block);
-  if (!holder) return stage(candidate, fingerprint);
+  if (!holder) return store(candidate, fingerprint);
   enter(candidate.block, fingerprint, *holder);
   manifest_.ledger.duplicate_here_bytes += candidate.bytes.size();
   return {};
@@ -228,22 +229,113 @@ std::optional<std::uint8_t> VersionCapture::find_duplicate(const Candidate& cand
   return kept_segment(found->holder);
 }
 
-Result<void> VersionCapture::stage(const Candidate& candidate, const Fingerprint& fingerprint) {
-  const std::size_t length = candidate.bytes.size();
+Result<void> VersionCapture::store(const Candidate& candidate, const Fingerprint& fingerprint) {
+  enter(candidate.block, fingerprint, own_segment());
+  if (dedup_ != nullptr) dedup_->add(candidate.block);
+  if (together_) {
+    unsafe_.push_back({candidate.bytes, candidate.block, candidate.region});
+    return {};
+  }
+  flight_->written[candidate.block] = true;
+  manifest_.ledger.written_bytes += candidate.bytes.size();
+  return stage(candidate.bytes, fingerprint, candidate.region);
+}
+
+Result<void> VersionCapture::stage(fingerprint::Block bytes, const Fingerprint& fingerprint,
+                                   std::uint32_t region) {
   if (buffer_ == nullptr) {
     BELAY_ASSIGN(buffer_, acquire());
     flight_->start_segment(*buffer_);
   }
-  if (buffer_->room() < length) BELAY_TRY(next_buffer());
+  if (buffer_->room() < bytes.size()) BELAY_TRY(next_buffer());
   std::byte* const to = buffer_->memory.bytes().data() + buffer_->used;
   buffer_->blocks.push_back({fingerprint, static_cast<std::uint32_t>(buffer_->used),
-                             static_cast<std::uint32_t>(length), candidate.region});
-  buffer_->used += length;
-  copies_.push_back({to, candidate.bytes});
-  enter(candidate.block, fingerprint, own_segment());
-  flight_->written[candidate.block] = true;
-  manifest_.ledger.written_bytes += length;
-  if (dedup_ != nullptr) dedup_->add(candidate.block);
+                             static_cast<std::uint32_t>(bytes.size()), region});
+  buffer_->used += bytes.size();
+  copies_.push_back({to, bytes});
+  return {};
+}
+
+void VersionCapture::hold_unsafe() {
+  for (; held_ < unsafe_.size(); ++held_) {
+    fingerprint::Block& bytes = unsafe_[held_].bytes;
+    copied_.emplace_back(bytes.begin(), bytes.end());
+    bytes = copied_.back();
+  }
+}
+
+void VersionCapture::place(const VersionPlan& plan, std::uint16_t nodes) {
+  const VersionKey key = manifest_.origin.key;
+  const auto& stored = plan.blocks.stored();
+  const auto& left_out = plan.blocks.left_out();
+  for (const std::uint32_t i : stored) {
+    flight_->written[unsafe_[i].block] = true;
+    manifest_.ledger.written_bytes += unsafe_[i].bytes.size();
+  }
+  for (const std::uint32_t i : left_out)
+    manifest_.ledger.duplicate_elsewhere_bytes += unsafe_[i].bytes.size();
+  const Share& share = plan.shares[manifest_.origin.rank];
+  if (!stored.empty()) {
+    SegmentRef& own = manifest_.segments[own_segment_];
+    own.file_bytes = share.file_bytes;
+    own.copies = static_cast<std::uint16_t>(share.parcels.size());
+    own.nodes = nodes;
+    manifest_.ledger.file_bytes = share.file_bytes;
+  }
+  if (!left_out.empty()) {
+    const SegmentRef elsewhere{.id = {key, kAnyRank}, .nodes = nodes};
+    if (stored.empty()) {
+      manifest_.segments[own_segment_] = elsewhere;
+    } else {
+      relabel(left_out, static_cast<std::uint8_t>(manifest_.segments.size()));
+      manifest_.segments.push_back(elsewhere);
+    }
+  }
+  keep_counting_on();
+  for (const Rank rank : plan.counted_on)
+    manifest_.segments.push_back(
+        {.id = {key, rank},
+         .file_bytes = plan.shares[rank].file_bytes,
+         .copies = static_cast<std::uint16_t>(plan.shares[rank].parcels.size()),
+         .nodes = nodes});
+}
+
+void VersionCapture::relabel(const std::vector<std::uint32_t>& left_out, std::uint8_t elsewhere) {
+  std::vector<dedup::Block> blocks;
+  for (const std::uint32_t i : left_out)
+    blocks.push_back({manifest_.fingerprints[unsafe_[i].block],
+                      static_cast<std::uint32_t>(unsafe_[i].bytes.size())});
+  std::sort(blocks.begin(), blocks.end(), dedup::Before{});
+  for (const RegionRecord& region : manifest_.regions)
+    for (std::uint64_t i = 0; i < manifest_.blocks_of(region); ++i) {
+      const std::uint64_t block = region.first_block + i;
+      const dedup::Block content{manifest_.fingerprints[block], manifest_.length_of(region, i)};
+      if (manifest_.holders[block] == own_segment_ &&
+          std::binary_search(blocks.begin(), blocks.end(), content, dedup::Before{}))
+        manifest_.holders[block] = elsewhere;
+    }
+}
+
+/// Blocks that stay where they are may have copies in segments of other ranks.
+void VersionCapture::keep_counting_on() {
+  const std::size_t holding = manifest_.segments.size();
+  for (std::size_t i = older_.holding_segments(); i < older_.segments.size(); ++i) {
+    const SegmentRef& other = older_.segments[i];
+    const auto held = std::span(manifest_.segments).first(holding);
+    if (std::any_of(held.begin(), held.end(),
+                    [&](const SegmentRef& ref) { return ref.id.key == other.id.key; }))
+      manifest_.segments.push_back(other);
+  }
+}
+
+Result<void> VersionCapture::stage_stored(const VersionPlan& plan) {
+  constexpr std::size_t kBatch = 512;
+  for (const std::uint32_t i : plan.blocks.stored()) {
+    const Unsafe& block = unsafe_[i];
+    BELAY_TRY(stage(block.bytes, manifest_.fingerprints[block.block], block.region));
+    if (copies_.size() >= kBatch) copy_staged();
+  }
+  copy_staged();
   return {};
 }
 

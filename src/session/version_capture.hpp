@@ -11,8 +11,10 @@
 #include "dedup/local_dedup.hpp"
 #include "session/equipment.hpp"
 #include "session/flight.hpp"
+#include "session/version_plan.hpp"
 #include "store/carry.hpp"
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,8 +32,9 @@ class VersionCapture {
   /// `dedup` may be nullptr: then equal blocks are stored each. `catalog` and `dedup` must outlive
   /// this; the index of `dedup` must be of the catalog's manifest. The catalog may lend its block
   /// table, which is then lost: if this version fails, it must be loaded again.
+  /// `together`: unsafe blocks are only remembered until the ranks have planned who stores them.
   VersionCapture(Equipment& equipment, std::shared_ptr<Flight> flight, catalog::Catalog& catalog,
-                 dedup::LocalDedup* dedup, SegmentDoubts doubts);
+                 dedup::LocalDedup* dedup, SegmentDoubts doubts, bool together = false);
 
   /// To be called first. Makes room for so much, which is only a guess.
   void expect(std::size_t regions, std::uint64_t bytes);
@@ -42,6 +45,22 @@ class VersionCapture {
   Result<void> flush();
   /// Flushes, and submits the rest of the flight: writing, voting.
   Result<void> seal();
+  /// A block that must be stored by somebody, in the order of the manifest.
+  struct Unsafe {
+    fingerprint::Block bytes;
+    std::uint64_t block = 0;   ///< in the new manifest
+    std::uint32_t region = 0;  ///< in the new manifest
+  };
+
+  // Planning together: add() all regions, then place(), then stage_stored(), then seal().
+  const std::vector<Unsafe>& unsafe() const { return unsafe_; }
+  /// Copies what is remembered, since the program may write the regions added so far.
+  void hold_unsafe();
+  /// Completes manifest and ledger by what was planned. `nodes`: on so many every block will be.
+  void place(const VersionPlan& plan, std::uint16_t nodes);
+  /// Copies to staging what this rank stores.
+  Result<void> stage_stored(const VersionPlan& plan);
+
   /// Submits the end of a flight that does not vote.
   void abandon(const Error& error);
 
@@ -79,7 +98,12 @@ class VersionCapture {
   /// The segment that has this content already.
   std::optional<std::uint8_t> find_duplicate(const Candidate& candidate,
                                              const Fingerprint& fingerprint);
-  Result<void> stage(const Candidate& candidate, const Fingerprint& fingerprint);
+  Result<void> store(const Candidate& candidate, const Fingerprint& fingerprint);
+  Result<void> stage(fingerprint::Block bytes, const Fingerprint& fingerprint,
+                     std::uint32_t region);
+  /// Blocks that are left to others get another holder, equal ones elsewhere in memory too.
+  void relabel(const std::vector<std::uint32_t>& left_out, std::uint8_t elsewhere);
+  void keep_counting_on();
   void copy_staged();
   Result<capture::StagingBuffer*> acquire();
   Result<void> next_buffer();
@@ -104,6 +128,10 @@ class VersionCapture {
   std::vector<Fingerprint> fingerprints_;
   std::vector<Copy> copies_;
   capture::StagingBuffer* buffer_ = nullptr;
+  const bool together_;
+  std::vector<Unsafe> unsafe_;
+  std::size_t held_ = 0;                       ///< so many of them are copies
+  std::deque<std::vector<std::byte>> copied_;  ///< what these point to
   std::uint64_t stage_ns_ = 0;
   std::uint64_t wait_ns_ = 0;
 };

@@ -18,8 +18,10 @@ constexpr std::string_view kNodePrefix = "node-";
 
 /// Which ranks share a directory, and what this job calls itself in lock files.
 struct Places {
-  std::vector<std::string> nodes;  ///< by rank
-  Rank leader = 0;                 ///< lowest rank with this rank's directory
+  std::vector<std::string> nodes;        ///< by rank
+  std::vector<std::string> directories;  ///< by rank
+  Rank leader = 0;                       ///< lowest rank with this rank's directory
+  Rank share = 0;                        ///< of those that share it this one is so-and-so many-th
   Rank sharers = 1;
   std::string token;
 };
@@ -35,7 +37,14 @@ Result<Places> find_places(Surroundings& around, const ClaimRequest& request) {
   const std::string& mine = texts[around.group.rank()];
   places.leader = static_cast<Rank>(std::find(texts.begin(), texts.end(), mine) - texts.begin());
   places.sharers = static_cast<Rank>(std::count(texts.begin(), texts.end(), mine));
-  for (const std::string& text : texts) places.nodes.push_back(text.substr(0, text.find('\n')));
+  places.share =
+      static_cast<Rank>(std::count(texts.begin(), texts.begin() + around.group.rank(), mine));
+  for (const std::string& text : texts) {
+    const std::size_t end = text.find('\n');
+    places.nodes.push_back(text.substr(0, end));
+    places.directories.push_back(
+        fmt::format("{}/{}{}", text.substr(end + 1), kNodePrefix, places.nodes.back()));
+  }
   std::uint64_t token = around.random.next();
   BELAY_TRY(
       around.group.broadcast(std::as_writable_bytes(std::span<std::uint64_t, 1>(&token, 1)), 0));
@@ -116,6 +125,26 @@ Result<std::unique_ptr<store::Tier>> open_tier(Surroundings& around, const Place
   return store::make_overlay_tier(std::move(tiers));
 }
 
+/// Looks into this node's directory, sharing the work with its other ranks; into those that this
+/// leader has adopted, whole; and for its own files into all that no rank claims.
+Result<OwnSurvey> survey_places(Surroundings& around, const Places& places,
+                                const ClaimRequest& request,
+                                const std::vector<std::string>& adopted) {
+  BELAY_ASSIGN(auto directories, abandoned_directories(around, places, request));
+  const std::string own = directory_of(request, request.node);
+  directories.insert(directories.begin(), own);
+  std::vector<std::unique_ptr<store::Tier>> tiers;
+  std::vector<SurveyedPlace> surveyed;
+  for (const std::string& directory : directories) {
+    tiers.push_back(store::make_local_tier(around.files, directory));
+    SurveyedPlace place{tiers.back().get(), directory, 0, 0};
+    if (directory == own) place.share = places.share, place.sharers = places.sharers;
+    if (std::find(adopted.begin(), adopted.end(), directory) != adopted.end()) place.sharers = 1;
+    surveyed.push_back(place);
+  }
+  return survey(surveyed, around.group.rank(), around.log);
+}
+
 /// The one identity that all surveys speak of, if any do.
 Result<std::optional<Identity>> common_identity(const std::vector<Survey>& surveys) {
   std::optional<Identity> common;
@@ -158,6 +187,45 @@ Result<std::vector<Survey>> exchange_surveys(ranks::Group& group, const Survey& 
   surveys.reserve(all.size());
   for (const auto& bytes : all) surveys.push_back(decode_survey(bytes));
   return surveys;
+}
+
+/// From what every rank has seen: who holds what, and which manifests are worth something.
+Result<void> find_holders(Surroundings& around, Claim& claim) {
+  for (Rank rank = 0; rank < claim.surveys.size(); ++rank)
+    for (const PlaceSurvey& seen : claim.surveys[rank].places) {
+      const auto place = claim.whereabouts.place(seen.directory);
+      for (const catalog::HeldFile& file : seen.files) claim.whereabouts.add(file, place, rank);
+    }
+  judge_manifests(claim.own, claim.whereabouts, around.group.rank(), around.log);
+  std::vector<std::byte> flags;
+  for (const SurveyedManifest& manifest : claim.own.survey.manifests)
+    flags.push_back(std::byte{manifest.readable});
+  BELAY_ASSIGN(const auto all, around.group.gather(flags));
+  for (Rank rank = 0; rank < claim.surveys.size(); ++rank) {
+    auto& manifests = claim.surveys[rank].manifests;
+    for (std::size_t i = 0; i < manifests.size() && i < all[rank].size(); ++i)
+      manifests[i].readable = all[rank][i] != std::byte{0};
+  }
+  claim.sources = ManifestSources(claim.surveys);
+  return {};
+}
+
+/// A rank may come back on a node that has nothing of it.
+Result<void> fetch_missing(Surroundings& around, Claim& claim) {
+  const Rank rank = around.group.rank();
+  for (const VersionKey& key : claim.sources.versions()) {
+    if (claim.sources.all_at_home(key, around.group.size())) continue;
+    auto manifest = fetch_manifest(around.group, *claim.tier, claim.sources, key,
+                                   claim.identity.store, around.log);
+    if (!manifest && manifest.error().code() == Code::peer_lost)
+      return Unexpected(manifest.error());
+    const auto at_home = claim.sources.readers(key, rank);
+    if (!manifest || at_home.empty() || at_home.front() == rank) continue;
+    manifest->fingerprints = {};
+    manifest->holders = {};
+    claim.own.readable.push_back(*std::move(manifest));
+  }
+  return {};
 }
 
 /// The found identity, or a new one that rank 0 makes up.
@@ -210,10 +278,14 @@ Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
   BELAY_ASSIGN(auto taken, agree_on(around.group, take_locks(around, places, request)));
   claim.locks = std::move(taken.locks);
   BELAY_ASSIGN(claim.tier, agree_on(around.group, open_tier(around, places, request)));
+  claim.nodes = places.nodes;
+  claim.directories = places.directories;
   BELAY_ASSIGN(claim.own,
-               agree_on(around.group, survey(*claim.tier, around.group.rank(), around.log)));
+               agree_on(around.group, survey_places(around, places, request, taken.adopted)));
   BELAY_ASSIGN(claim.surveys, exchange_surveys(around.group, claim.own.survey));
   BELAY_ASSIGN(claim.identity, settle_identity(around, claim.surveys, request));
+  BELAY_TRY(find_holders(around, claim));
+  BELAY_TRY(fetch_missing(around, claim));
   for (const Survey& other : claim.surveys) claim.run = std::max(claim.run, other.highest_run);
   ++claim.run;
   claim.record = {claim.identity.store, claim.identity.seed, claim.run,   around.group.size(),

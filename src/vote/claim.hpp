@@ -6,10 +6,12 @@
 
 #include "base/log.hpp"
 #include "base/nouns.hpp"
+#include "catalog/whereabouts.hpp"
 #include "comm/group.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
 #include "store/tier.hpp"
+#include "vote/fetch.hpp"
 #include "vote/survey.hpp"
 
 #include <memory>
@@ -52,7 +54,11 @@ struct Claim {
   std::unique_ptr<store::Tier> tier;
   std::vector<std::unique_ptr<os::Lock>> locks;
   OwnSurvey own;
-  std::vector<Survey> surveys;  ///< of all ranks
+  std::vector<Survey> surveys;              ///< of all ranks
+  std::vector<std::string> nodes;           ///< by rank: its failure domain
+  std::vector<std::string> directories;     ///< by rank: where it writes
+  catalog::Whereabouts whereabouts;         ///< of segments and their copies
+  ManifestSources sources;
 };
 
 /// Collective. All ranks get a claim or the same error. Nothing but directories and lock files is

@@ -4,6 +4,7 @@
 #include "format/names.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace belay::vote {
 namespace {
@@ -17,6 +18,15 @@ std::vector<SegmentId> segments_of(const Manifest& manifest) {
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
+}
+
+/// Moves those that go; a lack of memory leaves both lists as they were.
+template <class Goes>
+void retire(std::vector<SegmentId>& here, std::vector<SegmentId>& retired, const Goes& goes) {
+  std::vector<SegmentId> going;
+  std::copy_if(here.begin(), here.end(), std::back_inserter(going), goes);
+  append(retired, going);
+  std::erase_if(here, goes);
 }
 
 }  // namespace
@@ -35,12 +45,13 @@ VersionInfo info_of(const Manifest& manifest) {
 
 Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank)
     : rank_(rank), leads_node_(claim.leads_node), rule_{.keep = keep, .run = claim.run} {
-  Recovery recovery = recover(claim.own, claim.surveys);
+  Recovery recovery = recover(claim.own, claim.surveys, rank);
   next_number_ = recovery.next_number;
   known_ = std::move(recovery.known);
   trace_ = recovery.latest;
   settled_ = recovery.settled;
   segments_here_ = claim.own.segments;
+  kept_ = {claim.own.kept_copies, claim.own.kept_manifests};
   for (const Manifest& manifest : claim.own.readable)
     infos_.emplace(manifest.origin.key, info_of(manifest));
   earlier_leftovers_ = claim.own.temporaries;
@@ -57,16 +68,20 @@ store::KnownVersion* Holdings::find(VersionKey key) {
   return found == known_.end() ? nullptr : &*found;
 }
 
-void Holdings::exists(const Manifest& manifest, VersionInfo info) {
+void Holdings::exists(const Manifest& manifest, VersionInfo info, Kept kept) {
   const VersionKey key = manifest.origin.key;
   std::vector<SegmentId> segments = segments_of(manifest);
   // What may lack memory comes first: all of it is done, or none.
   segments_here_.reserve(segments_here_.size() + 1);
   known_.reserve(known_.size() + 1);
+  kept_.copies.reserve(kept_.copies.size() + kept.copies.size());
+  kept_.manifests.reserve(kept_.manifests.size() + kept.manifests.size());
   infos_.insert_or_assign(key, std::move(info));
   if (std::find(segments.begin(), segments.end(), SegmentId{key, rank_}) != segments.end())
     segments_here_.push_back({key, rank_});
   known_.insert(known_.begin(), {key, true, std::move(segments)});
+  append(kept_.copies, kept.copies);
+  append(kept_.manifests, kept.manifests);
   made_version_ = true;
 }
 
@@ -82,11 +97,15 @@ void Holdings::restored(const Manifest& manifest) {
   rule_.earlier_runs_count = true;
 }
 
-void Holdings::discard(VersionKey key) {
+void Holdings::discard(VersionKey key, const Kept& kept) {
   const std::string manifest = format::manifest_name(key, rank_);
-  retired_.manifests.push_back(key);
+  retired_.manifests.push_back({key, rank_});
   retired_.segments.push_back({key, rank_});
   retired_.others.push_back(format::temporary_name(manifest));
+  append(retired_.copies, kept.copies);
+  append(retired_.manifests, kept.manifests);
+  for (const SegmentId& id : kept.manifests)
+    retired_.others.push_back(format::temporary_name(format::manifest_name(id.key, id.rank)));
 }
 
 std::vector<VersionKey> Holdings::candidates() const {
@@ -114,19 +133,37 @@ std::vector<VersionInfo> Holdings::versions() const {
   return infos;
 }
 
-Retired Holdings::take_retired(VersionKey base) {
+std::vector<VersionKey> Holdings::retire_versions(VersionKey base) {
+  if (!made_version_) return {};
+  std::vector<VersionKey> keys = versions_to_retire(known_, rule_);
+  std::erase(keys, base);
+  for (const VersionKey& key : keys) {
+    retired_.manifests.push_back({key, rank_});
+    for (const SegmentId& id : kept_.manifests)
+      if (id.key == key) retired_.manifests.push_back(id);
+    std::erase_if(kept_.manifests, [&](const SegmentId& id) { return id.key == key; });
+    infos_.erase(key);
+    std::erase_if(known_, [&](const auto& version) { return version.key == key; });
+  }
+  return keys;
+}
+
+Needs Holdings::needs() const {
+  Needs needs;
+  for (const store::KnownVersion& version : known_) {
+    if (version.segments)
+      needs.segments.insert(version.segments->begin(), version.segments->end());
+    else
+      needs.unread = std::max(needs.unread, version.key);
+  }
+  return needs;
+}
+
+Retired Holdings::take_retired(const Needs& needs) {
   if (made_version_) {
-    for (const VersionKey& key : versions_to_retire(known_, rule_)) {
-      if (key == base) continue;
-      retired_.manifests.push_back(key);
-      infos_.erase(key);
-      std::erase_if(known_, [&](const auto& version) { return version.key == key; });
-    }
-    const auto removed = segments_to_remove(segments_here_, known_, rule_);
-    append(retired_.segments, removed);
-    std::erase_if(segments_here_, [&](const SegmentId& segment) {
-      return std::find(removed.begin(), removed.end(), segment) != removed.end();
-    });
+    const auto goes = [&](const SegmentId& id) { return may_go(id) && !needs.has(id); };
+    retire(segments_here_, retired_.segments, goes);
+    retire(kept_.copies, retired_.copies, goes);
     retire_earlier_leftovers();
   }
   return std::exchange(retired_, {});
@@ -145,6 +182,7 @@ void Holdings::retire_earlier_leftovers() {
 void Holdings::give_back(const Retired& left) {
   append(retired_.manifests, left.manifests);
   append(retired_.segments, left.segments);
+  append(retired_.copies, left.copies);
   append(retired_.others, left.others);
 }
 

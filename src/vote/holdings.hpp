@@ -12,12 +12,31 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace belay::vote {
 
 VersionInfo info_of(const Manifest& manifest);
+
+/// What a rank keeps for others of one version.
+struct Kept {
+  std::vector<SegmentId> copies;
+  std::vector<SegmentId> manifests;
+};
+
+/// Segments that somebody counts on. All ranks exchange theirs.
+struct Needs {
+  std::set<SegmentId> segments;
+  VersionKey unread;  ///< nothing older than this may go: a manifest could not be read
+
+  void add(const Needs& other) {
+    segments.insert(other.segments.begin(), other.segments.end());
+    unread = std::max(unread, other.unread);
+  }
+  bool has(const SegmentId& id) const { return id.key <= unread || segments.contains(id); }
+};
 
 /// Changed only by what all ranks have agreed on, so that all come to the same versions. One
 /// thread.
@@ -31,11 +50,11 @@ class Holdings {
   void reuse_number(Version number) { next_number_ = number; }  ///< only as a planted mistake
 
   /// All ranks have voted.
-  void exists(const Manifest& manifest, VersionInfo info);
+  void exists(const Manifest& manifest, VersionInfo info, Kept kept = {});
   /// Not all have, or it could not be read at restore.
   void does_not_exist(VersionKey key);
   /// The files of a version that failed may go at once.
-  void discard(VersionKey key);
+  void discard(VersionKey key, const Kept& kept = {});
   /// All ranks have read this version back; versions of earlier runs count from now on.
   void restored(const Manifest& manifest);
 
@@ -46,10 +65,18 @@ class Holdings {
   std::optional<Version> latest() const;
   std::vector<VersionInfo> versions() const;
 
-  /// What may go now that the newest version exists. Forgets it; give back what stays after all.
-  /// `base`, the version that the next one builds on, stays: it may be an old one that was
-  /// restored.
-  Retired take_retired(VersionKey base);
+  /// Retires the versions that `keep` newer ones have made superfluous. `base`, the version that
+  /// the next one builds on, stays: it may be an old one that was restored.
+  std::vector<VersionKey> retire_versions(VersionKey base);
+  /// What the versions that are left count on, for this rank.
+  Needs needs() const;
+  /// Could this go, if nobody needed it? The same on all ranks.
+  bool may_go(const SegmentId& id) const {
+    return made_version_ && (rule_.earlier_runs_count || id.key.run == rule_.run);
+  }
+  /// What may go: of retired versions the manifests, and all that nobody needs any more. Forgets
+  /// it; give back what stays after all.
+  Retired take_retired(const Needs& needs);
   void give_back(const Retired& left);
   /// Must the mark be left that a version has existed? The same on all ranks.
   bool must_settle() const { return !settled_ && newest().has_value(); }
@@ -66,6 +93,7 @@ class Holdings {
   std::vector<store::KnownVersion> known_;  ///< newest first
   std::map<VersionKey, VersionInfo> infos_;
   std::vector<SegmentId> segments_here_;
+  Kept kept_;
   std::optional<Version> trace_;  ///< what latest() says while no version can be read
   bool settled_ = false;
   bool made_version_ = false;  ///< this run has made one that exists

@@ -28,13 +28,18 @@ Claim claim_of(const std::vector<Manifest>& manifests) {
   claim.own.survey.closed_run = 1;
   for (const Manifest& manifest : manifests) {
     claim.own.readable.push_back(manifest);
-    claim.own.survey.manifests.push_back({manifest.origin.key, {}, true});
+    claim.own.survey.manifests.push_back({manifest.origin.key, kRank, {}, true});
     for (const SegmentRef& segment : manifest.segments) claim.own.segments.push_back(segment.id);
     claim.own.survey.highest_number =
         std::max(claim.own.survey.highest_number, manifest.origin.key);
   }
   claim.surveys = {claim.own.survey};
   return claim;
+}
+
+Retired retire(Holdings& holdings, VersionKey base) {
+  holdings.retire_versions(base);
+  return holdings.take_retired(holdings.needs());
 }
 
 void make_version(Holdings& holdings, const Manifest& manifest) {
@@ -61,7 +66,7 @@ TEST(Holdings, NothingIsRetiredBeforeThisRunHasMadeAVersion) {
                               manifest_of({1, 1}, {{1, 1}})}),
                     1, kRank);
   holdings.restored(Manifest{});
-  EXPECT_TRUE(holdings.take_retired({}).empty());
+  EXPECT_TRUE(retire(holdings, {}).empty());
   EXPECT_EQ(numbers_of(holdings.versions()), (std::vector<Version>{3, 2, 1}));
 }
 
@@ -69,35 +74,35 @@ TEST(Holdings, EarlierRunsStayUntilTheRestore) {
   Holdings holdings(claim_of({manifest_of({1, 1}, {{1, 1}})}), 1, kRank);
   make_version(holdings, manifest_of({2, 2}, {{2, 2}}));
   make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
-  const Retired first = holdings.take_retired({});
-  EXPECT_EQ(first.manifests, (std::vector<VersionKey>{{2, 2}}));
+  const Retired first = retire(holdings, {});
+  EXPECT_EQ(first.manifests, (std::vector<SegmentId>{{{2, 2}, kRank}}));
   EXPECT_EQ(first.segments, (std::vector<SegmentId>{{{2, 2}, kRank}}));
   EXPECT_TRUE(first.others.empty()) << "the record of run 1 matters while its versions do";
   holdings.restored(Manifest{});
-  const Retired second = holdings.take_retired({});
-  EXPECT_EQ(second.manifests, (std::vector<VersionKey>{{1, 1}}));
+  const Retired second = retire(holdings, {});
+  EXPECT_EQ(second.manifests, (std::vector<SegmentId>{{{1, 1}, kRank}}));
   EXPECT_EQ(second.segments, (std::vector<SegmentId>{{{1, 1}, kRank}}));
   EXPECT_EQ(second.others, std::vector<std::string>{"run-000001"});
-  EXPECT_TRUE(holdings.take_retired({}).empty()) << "it forgets what it gave away";
+  EXPECT_TRUE(retire(holdings, {}).empty()) << "it forgets what it gave away";
 }
 
 TEST(Holdings, ASegmentStaysWhileARetainedVersionCountsOnIt) {
   Holdings holdings(claim_of({}), 1, kRank);
   make_version(holdings, manifest_of({2, 1}, {{2, 1}}));
   make_version(holdings, manifest_of({2, 2}, {{2, 1}, {2, 2}}));
-  EXPECT_TRUE(holdings.take_retired({}).segments.empty());
+  EXPECT_TRUE(retire(holdings, {}).segments.empty());
   make_version(holdings, manifest_of({2, 3}, {{2, 2}, {2, 3}}));
-  EXPECT_EQ(holdings.take_retired({}).segments, (std::vector<SegmentId>{{{2, 1}, kRank}}));
+  EXPECT_EQ(retire(holdings, {}).segments, (std::vector<SegmentId>{{{2, 1}, kRank}}));
 }
 
 TEST(Holdings, WhatCouldNotBeRemovedIsRetiredAgain) {
   Holdings holdings(claim_of({}), 1, kRank);
   Retired left;
-  left.manifests = {{2, 1}};
+  left.manifests = {{{2, 1}, kRank}};
   left.segments = {{{2, 1}, kRank}};
   left.others = {"x.tmp"};
   holdings.give_back(left);
-  const Retired again = holdings.take_retired({});
+  const Retired again = retire(holdings, {});
   EXPECT_EQ(again.manifests, left.manifests);
   EXPECT_EQ(again.segments, left.segments);
   EXPECT_EQ(again.others, left.others);
@@ -106,8 +111,8 @@ TEST(Holdings, WhatCouldNotBeRemovedIsRetiredAgain) {
 TEST(Holdings, TheFilesOfAFailedVersionMayGoAtOnce) {
   Holdings holdings(claim_of({}), 2, kRank);
   holdings.discard({2, 5});
-  const Retired retired = holdings.take_retired({});
-  EXPECT_EQ(retired.manifests, (std::vector<VersionKey>{{2, 5}}));
+  const Retired retired = retire(holdings, {});
+  EXPECT_EQ(retired.manifests, (std::vector<SegmentId>{{{2, 5}, kRank}}));
   EXPECT_EQ(retired.segments, (std::vector<SegmentId>{{{2, 5}, kRank}}));
   EXPECT_EQ(retired.others, std::vector<std::string>{"manifest-000002-0000000005-000003.tmp"});
 }
@@ -131,9 +136,9 @@ TEST(Holdings, ADamagedVersionDoesNotCountTowardsKeep) {
   holdings.does_not_exist({1, 2});
   holdings.restored(Manifest{});
   make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
-  EXPECT_TRUE(holdings.take_retired({}).manifests.empty()) << "3 and 1 are the two to keep";
+  EXPECT_TRUE(retire(holdings, {}).manifests.empty()) << "3 and 1 are the two to keep";
   make_version(holdings, manifest_of({2, 4}, {{2, 4}}));
-  EXPECT_EQ(holdings.take_retired({}).manifests, (std::vector<VersionKey>{{1, 2}, {1, 1}}));
+  EXPECT_EQ(retire(holdings, {}).manifests, (std::vector<SegmentId>{{{1, 2}, kRank}, {{1, 1}, kRank}}));
 }
 
 TEST(Holdings, TheVersionThatTheNextOneBuildsOnStays) {
@@ -141,8 +146,8 @@ TEST(Holdings, TheVersionThatTheNextOneBuildsOnStays) {
                     kRank);
   holdings.restored(Manifest{});
   make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
-  EXPECT_EQ(holdings.take_retired({1, 1}).manifests, (std::vector<VersionKey>{{1, 2}}));
-  EXPECT_EQ(holdings.take_retired({2, 3}).manifests, (std::vector<VersionKey>{{1, 1}}));
+  EXPECT_EQ(retire(holdings, {1, 1}).manifests, (std::vector<SegmentId>{{{1, 2}, kRank}}));
+  EXPECT_EQ(retire(holdings, {2, 3}).manifests, (std::vector<SegmentId>{{{1, 1}, kRank}}));
 }
 
 TEST(Holdings, TheMarkIsLeftOnceAndNotBeforeAVersionExists) {

@@ -49,17 +49,22 @@ Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
   return bytes;
 }
 
-Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log& log) {
+Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log) {
   Retired left;
-  for (const VersionKey& key : retired.manifests)
-    if (!remove_file(tier, format::manifest_name(key, rank), log)) left.manifests.push_back(key);
+  for (const SegmentId& id : retired.manifests)
+    if (!remove_file(tier, format::manifest_name(id.key, id.rank), log))
+      left.manifests.push_back(id);
   Result<void> synced;
-  if (!retired.manifests.empty() && !retired.segments.empty()) synced = tier.sync_names();
+  const bool any_blocks = !retired.segments.empty() || !retired.copies.empty();
+  if (!retired.manifests.empty() && any_blocks) synced = tier.sync_names();
   if (!synced) log.warn("retire: {}", synced.error().message());
   const bool manifests_are_gone = synced && left.manifests.empty();
-  for (const SegmentId& segment : retired.segments)
-    if (!manifests_are_gone || !remove_file(tier, format::segment_name(segment), log))
-      left.segments.push_back(segment);
+  for (const SegmentId& id : retired.segments)
+    if (!manifests_are_gone || !remove_file(tier, format::segment_name(id), log))
+      left.segments.push_back(id);
+  for (const SegmentId& id : retired.copies)
+    if (!manifests_are_gone || !remove_file(tier, format::copy_name(id), log))
+      left.copies.push_back(id);
   for (const std::string& name : retired.others)
     if (!remove_file(tier, name, log)) left.others.push_back(name);
   return left;

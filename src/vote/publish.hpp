@@ -29,15 +29,18 @@ Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
 /// Files that may go. Manifests go first and durably, so that no manifest ever names a segment that
 /// was removed on purpose.
 struct Retired {
-  std::vector<VersionKey> manifests;
+  std::vector<SegmentId> manifests;  ///< by version and rank: this rank's, and those it keeps
   std::vector<SegmentId> segments;
+  std::vector<SegmentId> copies;
   std::vector<std::string> others;  ///< temporaries, run records of earlier runs
 
-  bool empty() const { return manifests.empty() && segments.empty() && others.empty(); }
+  bool empty() const {
+    return manifests.empty() && segments.empty() && copies.empty() && others.empty();
+  }
 };
 
 /// Returns what could not be removed, which is logged too.
-Retired remove_retired(store::Tier& tier, const Retired& retired, Rank rank, Log& log);
+Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log);
 
 /// Leaves the mark that a version of this store has existed. prepare_settled() does all of it that
 /// needs space, so that a disk which is full by then does not matter.

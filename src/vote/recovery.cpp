@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace belay::vote {
 namespace {
@@ -14,21 +15,20 @@ namespace {
 // versions.
 constexpr Version kGap = 16;
 
+/// Ranks whose manifest of a version was found, on any node.
 struct Presence {
-  std::size_t manifests = 0;
-  std::size_t readable = 0;
+  std::set<Rank> manifests;
+  std::set<Rank> readable;
 };
 
-std::optional<std::vector<SegmentId>> own_segments(const OwnSurvey& own, VersionKey key) {
+std::optional<std::vector<SegmentId>> own_segments(const OwnSurvey& own, bool present,
+                                                   VersionKey key) {
   for (const Manifest& manifest : own.readable) {
     if (manifest.origin.key != key) continue;
     std::vector<SegmentId> segments;
     for (const SegmentRef& segment : manifest.segments) segments.push_back(segment.id);
     return segments;
   }
-  const auto& all = own.survey.manifests;
-  const bool present = std::any_of(all.begin(), all.end(),
-                                   [&](const auto& manifest) { return manifest.key == key; });
   if (present) return {};
   return std::vector<SegmentId>{};
 }
@@ -46,7 +46,7 @@ bool has_existed(const std::vector<Survey>& surveys, const std::map<VersionKey, 
       if (manifest.parent != VersionKey{}) return true;
   }
   return std::any_of(keys.begin(), keys.end(), [&](const auto& entry) {
-    return entry.second.manifests == surveys.size() || entry.first.run > least_record;
+    return entry.second.manifests.size() == surveys.size() || entry.first.run > least_record;
   });
 }
 
@@ -65,7 +65,7 @@ Version next_number(const std::vector<Survey>& surveys) {
 
 }  // namespace
 
-Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys) {
+Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys, Rank rank) {
   Recovery recovery;
   std::map<VersionKey, Presence> keys;
   Version newest_trace = 0;
@@ -74,15 +74,15 @@ Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys) {
     highest_version = std::max(highest_version, survey.highest_number.version);
     for (const SurveyedManifest& manifest : survey.manifests) {
       Presence& presence = keys[manifest.key];
-      ++presence.manifests;
-      if (manifest.readable) ++presence.readable;
+      presence.manifests.insert(manifest.rank);
+      if (manifest.readable) presence.readable.insert(manifest.rank);
     }
   }
   for (auto entry = keys.rbegin(); entry != keys.rend(); ++entry) {
     const auto& [key, presence] = *entry;
     const std::size_t needed = planted(Mistake::agree_on_maximum) ? 1 : surveys.size();
-    const bool exists = presence.readable >= needed;
-    recovery.known.push_back({key, exists, own_segments(own, key)});
+    const bool exists = presence.readable.size() >= needed;
+    recovery.known.push_back({key, exists, own_segments(own, presence.manifests.contains(rank), key)});
     if (exists && !recovery.latest) recovery.latest = key.version;
     if (newest_trace == 0) newest_trace = key.version;
   }

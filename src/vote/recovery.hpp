@@ -21,6 +21,6 @@ struct Recovery {
 };
 
 /// The same on all ranks but for the segments of known versions.
-Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys);
+Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys, Rank rank);
 
 }  // namespace belay::vote

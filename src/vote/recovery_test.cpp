@@ -17,10 +17,12 @@ Survey survey_of(std::vector<SurveyedManifest> manifests, Run record = 1) {
   survey.manifests = std::move(manifests);
   return survey;
 }
-SurveyedManifest good(Version version, Run run = 1) { return {{run, version}, {}, true}; }
-SurveyedManifest bad(Version version, Run run = 1) { return {{run, version}, {}, false}; }
+SurveyedManifest good(Version version, Run run = 1) { return {{run, version}, 0, {}, true}; }
+SurveyedManifest bad(Version version, Run run = 1) { return {{run, version}, 0, {}, false}; }
 
-Recovery recover_first(const std::vector<Survey>& surveys) {
+Recovery recover_first(std::vector<Survey> surveys) {
+  for (Rank rank = 0; rank < surveys.size(); ++rank)
+    for (SurveyedManifest& manifest : surveys[rank].manifests) manifest.rank = rank;
   OwnSurvey own;
   own.survey = surveys.front();
   for (const SurveyedManifest& manifest : own.survey.manifests) {
@@ -30,7 +32,7 @@ Recovery recover_first(const std::vector<Survey>& surveys) {
     readable.segments = {{{manifest.key, 0}, 4096}};
     own.readable.push_back(readable);
   }
-  return recover(own, surveys);
+  return recover(own, surveys, 0);
 }
 
 TEST(Recovery, AnEmptyStoreIsAFirstStart) {

@@ -4,7 +4,9 @@
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
+#include "format/segment.hpp"
 #include "format/wire.hpp"
+#include "os/memory.hpp"
 
 #include <algorithm>
 
@@ -31,25 +33,136 @@ void survey_record(store::Tier& tier, const std::string& name, Survey& survey, L
   add_identity(survey, {record->store, record->seed, record->ranks, record->application});
 }
 
-void survey_manifest(store::Tier& tier, VersionKey key, Rank rank, OwnSurvey& own, Log& log) {
-  SurveyedManifest entry{key, {}, false};
-  auto manifest = load_manifest(tier, key, rank, {});
+/// Whose a file is, and what is to be done with it.
+struct Found {
+  format::ParsedName name;
+  bool own = false;
+  bool kept = false;  ///< another rank's, which this one looks after
+};
+
+void survey_manifest(const SurveyedPlace& place, const Found& found, OwnSurvey& own, Log& log) {
+  const VersionKey key = found.name.key;
+  SurveyedManifest entry{key, found.name.rank, {}, false};
+  std::optional<Manifest> kept;
+  auto manifest = load_manifest(*place.tier, key, found.name.rank, {});
   if (manifest) {
     const Origin& origin = manifest->origin;
     add_identity(own.survey, {origin.store, origin.seed, origin.ranks, manifest->application});
     entry.parent = manifest->parent;
-    if (auto whole = check_segments(tier, *manifest); whole) {
-      entry.readable = true;
-      manifest->fingerprints = {};  // restore() reads them again; until then they only take memory
-      manifest->holders = {};
-      own.readable.push_back(*std::move(manifest));
-    } else {
-      log.warn("open: version {}: {}", key.version, whole.error().message());
-    }
+    manifest->fingerprints = {};  // restore() reads them again; until then they only take memory
+    manifest->holders = {};
+    kept = *std::move(manifest);
   } else {
     log.warn("open: version {}: {}", key.version, manifest.error().message());
   }
+  if (found.kept) own.kept_manifests.push_back({key, found.name.rank});
   own.survey.manifests.push_back(entry);
+  own.found.push_back(std::move(kept));
+}
+
+/// The size of a copy whose end is there: nobody has written down how long it must be.
+Result<std::uint64_t> size_of_copy(store::Tier& tier, const std::string& name) {
+  BELAY_ASSIGN(const auto file, tier.open(name));
+  BELAY_ASSIGN(const std::uint64_t bytes, file->size());
+  if (bytes < format::kFileAlignment || bytes % format::kFileAlignment != 0)
+    return fail(Code::corruption, "{}/{}: has {} bytes, so it was cut", tier.place(), name, bytes);
+  BELAY_ASSIGN(auto page, os::AlignedMemory::allocate(format::kFileAlignment));
+  const auto last = page.bytes().first(format::kFileAlignment);
+  BELAY_ASSIGN(const std::size_t got, file->read(bytes - last.size(), last));
+  if (got != last.size())
+    return fail(Code::corruption, "{}/{}: its end cannot be read", tier.place(), name);
+  BELAY_TRY(within(tier.place() + "/" + name,
+                   format::decode_segment_footer(last.last(format::kSegmentFooterBytes), bytes)));
+  return bytes;
+}
+
+void survey_blocks(const SurveyedPlace& place, const std::string& name, const Found& found,
+                   OwnSurvey& own, Log& log) {
+  const SegmentId id{found.name.key, found.name.rank};
+  const bool copy = found.name.kind == format::NameKind::copy;
+  if (!copy && found.own) own.segments.push_back(id);
+  if (copy && found.kept) own.kept_copies.push_back(id);
+  const auto bytes = copy ? size_of_copy(*place.tier, name) : place.tier->touch(name);
+  if (bytes)
+    own.survey.places.back().files.push_back({id, copy, *bytes});
+  else
+    log.warn("open: {}", bytes.error().message());
+}
+
+Result<void> survey_place(const SurveyedPlace& place, bool first, Rank rank, OwnSurvey& own,
+                          bool& any, Log& log) {
+  // A rank may have been killed between a rename and the sync of its directory: what this survey
+  // sees, and the ranks agree on, must be there after a power cut as well.
+  BELAY_TRY(place.tier->sync_names());
+  BELAY_ASSIGN(const auto names, place.tier->list());
+  Survey& survey = own.survey;
+  survey.places.push_back({place.directory, {}});
+  for (const std::string& name : names) {
+    if (name == format::kSettledName) {
+      any = survey.settled = true;
+      survey_record(*place.tier, name, survey, log);
+      continue;
+    }
+    const auto parsed = format::parse_name(name);
+    if (!parsed) continue;
+    if (parsed->key.run > kHighestNumber || parsed->key.version > kHighestNumber)
+      return fail(Code::corruption, "{}/{}: no run or version has such a number; remove the file",
+                  place.tier->place(), name);
+    survey.highest_run = std::max(survey.highest_run, parsed->key.run);
+    if (parsed->key.version > survey.highest_number.version) survey.highest_number = parsed->key;
+    const bool of_the_node =
+        parsed->kind == format::NameKind::run || parsed->kind == format::NameKind::closed;
+    const Found found{*parsed, !of_the_node && parsed->rank == rank,
+                      !of_the_node && place.looks_after(parsed->rank) && parsed->rank != rank};
+    if (parsed->temporary) {
+      if (of_the_node || found.own || found.kept) own.temporaries.push_back(name);
+      continue;
+    }
+    any = true;
+    if (parsed->kind == format::NameKind::run) {
+      if (first) own.run_records.push_back(parsed->key.run);
+      survey.highest_record = std::max(survey.highest_record, parsed->key.run);
+      survey_record(*place.tier, name, survey, log);
+    } else if (parsed->kind == format::NameKind::closed) {
+      if (first || place.sharers != 0) own.closed_marks.push_back(name);
+      survey.closed_run = std::max(survey.closed_run, parsed->key.run);
+    } else if (found.own || found.kept) {
+      if (parsed->kind == format::NameKind::manifest)
+        survey_manifest(place, found, own, log);
+      else
+        survey_blocks(place, name, found, own, log);
+    }
+  }
+  return {};
+}
+
+/// Why the blocks of this manifest cannot be there; empty if they may be.
+std::string missing_segment(const Manifest& manifest, const catalog::Whereabouts& whereabouts) {
+  for (const SegmentRef& segment : manifest.segments) {
+    if (segment.id.rank == kAnyRank || whereabouts.found(segment)) continue;
+    const std::string name = format::segment_name(segment.id);
+    const auto& holders = whereabouts.holders(segment.id);
+    if (holders.empty()) return name + " was not found";
+    return fmt::format("{}/{}: has {} bytes instead of {}",
+                       whereabouts.directory(holders.front().place), name, holders.front().bytes,
+                       segment.file_bytes);
+  }
+  return {};
+}
+
+PlaceSurvey decode_place(format::WireReader& reader) {
+  PlaceSurvey place;
+  place.directory = reader.text(reader.field<std::uint32_t>());
+  for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left) {
+    catalog::HeldFile file;
+    file.id.key.run = reader.field<Run>();
+    file.id.key.version = reader.field<Version>();
+    file.id.rank = reader.field<Rank>();
+    file.copy = reader.field<std::uint8_t>() != 0;
+    file.bytes = reader.field<std::uint64_t>();
+    place.files.push_back(file);
+  }
+  return place;
 }
 
 }  // namespace
@@ -79,51 +192,33 @@ Result<void> check_segments(store::Tier& tier, const Manifest& manifest) {
   return {};
 }
 
-Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log) {
+Result<OwnSurvey> survey(std::span<const SurveyedPlace> places, Rank rank, Log& log) {
   OwnSurvey own;
-  // A rank may have been killed between a rename and the sync of its directory: what this survey
-  // sees, and the ranks agree on, must be there after a power cut as well.
-  BELAY_TRY(tier.sync_names());
-  BELAY_ASSIGN(const auto names, tier.list());
   bool any = false;
-  for (const std::string& name : names) {
-    if (name == format::kSettledName) {
-      any = own.survey.settled = true;
-      survey_record(tier, name, own.survey, log);
-      continue;
-    }
-    const auto parsed = format::parse_name(name);
-    if (!parsed) continue;
-    if (parsed->key.run > kHighestNumber || parsed->key.version > kHighestNumber)
-      return fail(Code::corruption, "{}/{}: no run or version has such a number; remove the file",
-                  tier.place(), name);
-    own.survey.highest_run = std::max(own.survey.highest_run, parsed->key.run);
-    if (parsed->key.version > own.survey.highest_number.version)
-      own.survey.highest_number = parsed->key;
-    if (parsed->temporary) {
-      const bool of_the_node =
-          parsed->kind == format::NameKind::run || parsed->kind == format::NameKind::closed;
-      if (of_the_node || parsed->rank == rank) own.temporaries.push_back(name);
-      continue;
-    }
-    any = true;
-    if (parsed->kind == format::NameKind::run) {
-      own.run_records.push_back(parsed->key.run);
-      own.survey.highest_record = std::max(own.survey.highest_record, parsed->key.run);
-      survey_record(tier, name, own.survey, log);
-    } else if (parsed->kind == format::NameKind::closed) {
-      own.closed_marks.push_back(name);
-      own.survey.closed_run = std::max(own.survey.closed_run, parsed->key.run);
-    } else if (parsed->rank == rank && parsed->kind == format::NameKind::segment) {
-      own.segments.push_back({parsed->key, rank});
-    } else if (parsed->rank == rank) {
-      survey_manifest(tier, parsed->key, rank, own, log);
-    }
+  for (const SurveyedPlace& place : places) {
+    auto looked = survey_place(place, &place == &places.front(), rank, own, any, log);
+    // An old directory that was removed meanwhile holds nothing any more.
+    const bool gone = !looked && looked.error().code() == Code::not_found;
+    if (!looked && !(gone && &place != &places.front())) return Unexpected(looked.error());
   }
   own.survey.unreadable = any && own.survey.identities.empty();
-  std::sort(own.survey.manifests.begin(), own.survey.manifests.end(),
-            [](const auto& a, const auto& b) { return a.key > b.key; });
   return own;
+}
+
+void judge_manifests(OwnSurvey& own, const catalog::Whereabouts& whereabouts, Rank rank, Log& log) {
+  for (std::size_t i = 0; i < own.found.size(); ++i) {
+    if (!own.found[i]) continue;
+    SurveyedManifest& entry = own.survey.manifests[i];
+    const std::string missing = missing_segment(*own.found[i], whereabouts);
+    entry.readable = missing.empty();
+    if (!missing.empty()) log.warn("open: version {}: {}", entry.key.version, missing);
+    const bool is_new = std::none_of(own.readable.begin(), own.readable.end(), [&](const auto& m) {
+      return m.origin.key == entry.key;
+    });
+    if (entry.readable && entry.rank == rank && is_new)
+      own.readable.push_back(*std::move(own.found[i]));
+  }
+  own.found.clear();
 }
 
 std::vector<std::byte> encode_survey(const Survey& survey) {
@@ -146,8 +241,21 @@ std::vector<std::byte> encode_survey(const Survey& survey) {
   writer.field(static_cast<std::uint32_t>(survey.manifests.size()));
   for (const SurveyedManifest& manifest : survey.manifests) {
     writer.pair(manifest.key.run, manifest.key.version);
+    writer.field(manifest.rank);
     writer.pair(manifest.parent.run, manifest.parent.version);
     writer.field(static_cast<std::uint8_t>(manifest.readable));
+  }
+  writer.field(static_cast<std::uint32_t>(survey.places.size()));
+  for (const PlaceSurvey& place : survey.places) {
+    writer.field(static_cast<std::uint32_t>(place.directory.size()));
+    writer.text(place.directory);
+    writer.field(static_cast<std::uint32_t>(place.files.size()));
+    for (const catalog::HeldFile& file : place.files) {
+      writer.pair(file.id.key.run, file.id.key.version);
+      writer.field(file.id.rank);
+      writer.field(static_cast<std::uint8_t>(file.copy));
+      writer.field(file.bytes);
+    }
   }
   return bytes;
 }
@@ -175,11 +283,14 @@ Survey decode_survey(std::span<const std::byte> bytes) {
     SurveyedManifest manifest;
     manifest.key.run = reader.field<Run>();
     manifest.key.version = reader.field<Version>();
+    manifest.rank = reader.field<Rank>();
     manifest.parent.run = reader.field<Run>();
     manifest.parent.version = reader.field<Version>();
     manifest.readable = reader.field<std::uint8_t>() != 0;
     survey.manifests.push_back(manifest);
   }
+  for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left)
+    survey.places.push_back(decode_place(reader));
   return survey;
 }
 

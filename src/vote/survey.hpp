@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/nouns.hpp"
+#include "catalog/whereabouts.hpp"
 #include "store/tier.hpp"
 
 #include <cstddef>
@@ -27,8 +28,15 @@ struct Identity {
 
 struct SurveyedManifest {
   VersionKey key;
+  Rank rank = 0;
   VersionKey parent;
-  bool readable = false;  ///< whole, ours, and every segment that it counts on has its size
+  bool readable = false;  ///< whole, ours, and every segment that it counts on was found somewhere
+};
+
+/// What a node's directory holds of segments, as far as one rank looked.
+struct PlaceSurvey {
+  std::string directory;
+  std::vector<catalog::HeldFile> files;
 };
 
 /// The part that all ranks must know to agree.
@@ -40,26 +48,44 @@ struct Survey {
   bool settled = false;              ///< a version is known to have existed
   Run closed_run = 0;                ///< the last run that ended with close(), nothing in doubt
   bool unreadable = false;           ///< files are there, but none says whose
-  std::vector<SurveyedManifest> manifests;  ///< of this rank, newest first
+  std::vector<SurveyedManifest> manifests;  ///< that this rank found, of any rank
+  std::vector<PlaceSurvey> places;
 };
 
 /// A survey with what only this rank needs of it.
 struct OwnSurvey {
   Survey survey;
-  std::vector<Manifest> readable;         ///< without their block arrays
-  std::vector<std::string> temporaries;   ///< of this rank
-  std::vector<SegmentId> segments;        ///< of this rank, as names say
-  std::vector<Run> run_records;           ///< names in this tier
-  std::vector<std::string> closed_marks;  ///< names in this tier
+  /// As survey.manifests, without their block arrays; unset: could not be read.
+  std::vector<std::optional<Manifest>> found;
+  std::vector<Manifest> readable;          ///< of this rank, without their block arrays
+  std::vector<std::string> temporaries;    ///< of this rank, or looked after
+  std::vector<SegmentId> segments;         ///< of this rank, as names say
+  std::vector<SegmentId> kept_copies;      ///< looked after
+  std::vector<SegmentId> kept_manifests;   ///< of other ranks, looked after
+  std::vector<Run> run_records;            ///< names in the first place
+  std::vector<std::string> closed_marks;   ///< names in the first place
 };
 
-Result<OwnSurvey> survey(store::Tier& tier, Rank rank, Log& log);
+/// A directory that a rank looks into. Its ranks share the work: each looks after the files of some
+/// ranks, whoever these are, and of its own rank everywhere.
+struct SurveyedPlace {
+  store::Tier* tier = nullptr;
+  std::string directory;
+  Rank share = 0;
+  Rank sharers = 0;  ///< 0: only files of its own rank
+
+  bool looks_after(Rank rank) const { return sharers != 0 && rank % sharers == share; }
+};
+
+Result<OwnSurvey> survey(std::span<const SurveyedPlace> places, Rank rank, Log& log);
+/// Decides which manifests are readable, once it is known who holds what.
+void judge_manifests(OwnSurvey& own, const catalog::Whereabouts& whereabouts, Rank rank, Log& log);
 
 /// Reads, decodes and checks a manifest: it must be the one that its name says, of this store.
 /// `store` unset: of any store.
 Result<Manifest> load_manifest(store::Tier& tier, VersionKey key, Rank rank,
                                const std::optional<StoreId>& store);
-/// Every segment that the manifest counts on is there with its size.
+/// Every segment that the manifest counts on is in this tier with its size.
 Result<void> check_segments(store::Tier& tier, const Manifest& manifest);
 
 std::vector<std::byte> encode_survey(const Survey& survey);

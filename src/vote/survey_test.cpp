@@ -36,8 +36,13 @@ class SurveyTest : public testing::Test {
     put(format::manifest_name(manifest.origin.key, manifest.origin.rank), sink.bytes());
   }
   OwnSurvey look(Rank rank = 0) {
-    auto own = survey(*tier_, rank, log_);
+    const SurveyedPlace place{tier_.get(), "/d", 0, 0};
+    auto own = survey({&place, 1}, rank, log_);
     EXPECT_TRUE(own);
+    catalog::Whereabouts whereabouts;
+    for (const catalog::HeldFile& file : own->survey.places.at(0).files)
+      whereabouts.add(file, whereabouts.place("/d"), rank);
+    judge_manifests(*own, whereabouts, rank, log_);
     return *std::move(own);
   }
   bool logged(std::string_view text) const {
@@ -80,10 +85,10 @@ TEST_F(SurveyTest, AManifestIsReadableIfItsSegmentsHaveTheirSizes) {
   put(manifest_of(3, 0, {{{{1, 3}, 0}, 4096}}));
   const auto own = look();
   ASSERT_EQ(own.survey.manifests.size(), 3u);
-  EXPECT_EQ(own.survey.manifests[0].key.version, 3u) << "newest first";
-  EXPECT_FALSE(own.survey.manifests[0].readable);
+  EXPECT_EQ(own.survey.manifests[0].key.version, 1u);
+  EXPECT_TRUE(own.survey.manifests[0].readable);
   EXPECT_FALSE(own.survey.manifests[1].readable);
-  EXPECT_TRUE(own.survey.manifests[2].readable);
+  EXPECT_FALSE(own.survey.manifests[2].readable);
   ASSERT_EQ(own.survey.identities.size(), 1u);
   EXPECT_EQ(own.survey.identities[0], (Identity{kStore, 5, 2, "test"}));
   EXPECT_TRUE(logged("version 2"));
@@ -137,7 +142,8 @@ TEST_F(SurveyTest, TravelsUnchanged) {
   survey.closed_run = 5;
   survey.settled = true;
   survey.unreadable = true;
-  survey.manifests = {{{3, 9}, {2, 8}, true}, {{1, 1}, {}, false}};
+  survey.manifests = {{{3, 9}, 4, {2, 8}, true}, {{1, 1}, 0, {}, false}};
+  survey.places = {{"/a", {{{{3, 9}, 1}, true, 77}}}, {"/b", {}}};
   const Survey got = decode_survey(encode_survey(survey));
   EXPECT_EQ(got.identities, survey.identities);
   EXPECT_EQ(got.highest_run, 7u);
@@ -149,6 +155,10 @@ TEST_F(SurveyTest, TravelsUnchanged) {
   ASSERT_EQ(got.manifests.size(), 2u);
   EXPECT_EQ(got.manifests[0].key, (VersionKey{3, 9}));
   EXPECT_EQ(got.manifests[0].parent, (VersionKey{2, 8}));
+  EXPECT_EQ(got.manifests[0].rank, 4u);
+  ASSERT_EQ(got.places.size(), 2u);
+  EXPECT_EQ(got.places[0].directory, "/a");
+  EXPECT_EQ(got.places[0].files, survey.places[0].files);
   EXPECT_TRUE(got.manifests[0].readable);
   EXPECT_FALSE(got.manifests[1].readable);
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the files of segments are: in which node's directory an original lies, and in which ones
+// copies of it.
+#pragma once
+
+#include "base/nouns.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::catalog {
+
+/// A file with blocks of a segment: the segment itself, or a copy of it.
+struct HeldFile {
+  SegmentId id;
+  bool copy = false;
+  std::uint64_t bytes = 0;
+  auto operator<=>(const HeldFile&) const = default;
+};
+
+/// The same on all ranks, since it is changed only by what all have been told. One thread.
+class Whereabouts {
+ public:
+  /// A node's directory, by number.
+  using Place = std::uint32_t;
+  struct Holder {
+    Place place = 0;
+    Rank keeper = 0;  ///< a rank that can read the file
+    bool copy = false;
+    std::uint64_t bytes = 0;
+  };
+
+  /// The number of a directory, a new one if it was not heard of before.
+  Place place(std::string_view directory);
+  const std::string& directory(Place place) const { return directories_[place]; }
+
+  /// The last word on this file counts.
+  void add(const HeldFile& file, Place place, Rank keeper);
+  void remove(const SegmentId& id, bool copy, Place place);
+  /// All files of the segment.
+  void remove(const SegmentId& id) { holders_.erase(id); }
+
+  /// Originals first.
+  const std::vector<Holder>& holders(const SegmentId& id) const;
+  std::vector<SegmentId> segments_of(VersionKey key) const;
+  std::vector<SegmentId> segments() const;
+
+  /// Its blocks may be found: the original is there with its size, or a copy.
+  bool found(const SegmentRef& segment) const;
+  /// Nothing of it was lost: the original and as many copies as were made, in different places.
+  bool safe(const SegmentRef& segment) const;
+
+ private:
+  std::vector<std::string> directories_;
+  std::map<SegmentId, std::vector<Holder>> holders_;
+};
+
+}  // namespace belay::catalog

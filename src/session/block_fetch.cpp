@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/block_fetch.hpp"
+
+#include "base/try.hpp"
+#include "format/wire.hpp"
+#include "os/memory.hpp"
+#include "session/block_server.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace belay::session {
+namespace {
+
+// That a rank asks for at a time; those who answer hold as much for each that asks.
+constexpr std::uint64_t kRoundBytes = std::uint64_t{16} << 20;
+
+/// A file that may have a block, and who can read it.
+struct Candidate {
+  Rank keeper = 0;
+  StoredFile file;
+};
+
+/// A block that is still wanted; candidates before `next` did not have it.
+struct Pending {
+  LostBlock block;
+  const std::vector<Candidate>* candidates = nullptr;
+  std::size_t next = 0;
+
+  bool hopeless() const { return next == candidates->size(); }
+};
+
+/// One rank's side of the search.
+class Fetch {
+ public:
+  Fetch(Equipment& equipment, ranks::Group& group, const catalog::Whereabouts& whereabouts,
+        const Manifest& manifest, BlockServer& server)
+      : equipment_(equipment),
+        group_(group),
+        whereabouts_(whereabouts),
+        manifest_(manifest),
+        server_(server) {}
+
+  Result<std::vector<LostBlock>> run(std::vector<LostBlock> lost) {
+    for (LostBlock& block : lost) {
+      const auto* candidates = &candidates_for(block.id);
+      pending_.push_back({std::move(block), candidates, 0});
+    }
+    while (true) {
+      choose();
+      BELAY_ASSIGN(const bool any, ask_and_answer());
+      if (!any) break;
+    }
+    std::vector<LostBlock> left;
+    for (Pending& block : pending_) left.push_back(std::move(block.block));
+    return left;
+  }
+
+ private:
+  const std::vector<Candidate>& candidates_for(const SegmentId& id);
+  void choose();
+  Result<bool> ask_and_answer();
+  void take(std::vector<Pending*>& asked, std::span<const std::byte> answer);
+
+  Equipment& equipment_;
+  ranks::Group& group_;
+  const catalog::Whereabouts& whereabouts_;
+  const Manifest& manifest_;
+  BlockServer& server_;
+  std::map<SegmentId, std::vector<Candidate>> candidates_;
+  std::vector<Pending> pending_;
+  std::map<Rank, std::vector<Pending*>> asked_;  ///< in this round, by keeper
+};
+
+/// The segment itself and its copies, then those segments of the same version that this manifest
+/// counts on: equal blocks of other ranks.
+const std::vector<Candidate>& Fetch::candidates_for(const SegmentId& id) {
+  const auto [found, is_new] = candidates_.try_emplace(id);
+  if (!is_new) return found->second;
+  std::vector<SegmentId> ids{id};
+  for (const SegmentRef& other : manifest_.segments)
+    if (other.id.key == id.key && other.id != id) ids.push_back(other.id);
+  for (const SegmentId& each : ids)
+    for (const auto& holder : whereabouts_.holders(each))
+      found->second.push_back({holder.keeper, {each, holder.copy}});
+  return found->second;
+}
+
+/// Takes as many as fit into a round, and asks each one's next candidate.
+void Fetch::choose() {
+  asked_.clear();
+  std::uint64_t bytes = 0;
+  for (Pending& block : pending_) {
+    if (block.hopeless()) continue;
+    if (bytes > 0 && bytes + block.block.wanted.length > kRoundBytes) break;
+    bytes += block.block.wanted.length;
+    asked_[(*block.candidates)[block.next].keeper].push_back(&block);
+  }
+}
+
+void Fetch::take(std::vector<Pending*>& asked, std::span<const std::byte> answer) {
+  format::WireReader reader(answer);
+  for (Pending* block : asked) {
+    const WantedBlock& wanted = block->block.wanted;
+    ++block->next;
+    if (reader.field<std::uint8_t>() == 0) continue;
+    const auto bytes = reader.bytes(wanted.length);
+    if (bytes.size() != wanted.length || equipment_.hasher.hash(bytes) != wanted.fingerprint)
+      continue;
+    os::copy_past_cache(wanted.to, bytes.data(), wanted.fits);
+    block->block.wanted.to = nullptr;  // it is where it belongs
+  }
+}
+
+/// False: nobody asks any more.
+Result<bool> Fetch::ask_and_answer() {
+  std::vector<std::byte> keepers;
+  format::WireWriter writer(keepers);
+  for (const auto& [keeper, blocks] : asked_) writer.field(keeper);
+  BELAY_ASSIGN(const auto all, group_.gather(keepers));
+  bool any = false;
+  std::vector<Rank> askers;
+  for (Rank asker = 0; asker < all.size(); ++asker) {
+    format::WireReader reader(all[asker]);
+    any = any || reader.remaining() > 0;
+    while (reader.remaining() > 0)
+      if (reader.field<Rank>() == group_.rank()) askers.push_back(asker);
+  }
+  if (!any) return false;
+
+  std::vector<std::vector<std::byte>> questions;
+  std::vector<Rank> asked;
+  for (const auto& [keeper, blocks] : asked_) {
+    asked.push_back(keeper);
+    std::vector<BlockQuestion> list;
+    for (const Pending* block : blocks)
+      list.push_back({(*block->candidates)[block->next].file, block->block.wanted.fingerprint,
+                      block->block.wanted.length});
+    questions.push_back(encode_questions(list));
+  }
+  std::vector<ranks::Message> out;
+  for (std::size_t i = 0; i < asked.size(); ++i) out.push_back({asked[i], questions[i]});
+  BELAY_ASSIGN(const auto received, group_.exchange(out, askers));
+
+  std::vector<std::vector<std::byte>> answers;
+  for (const auto& bytes : received) answers.push_back(server_.answer(bytes));
+  out.clear();
+  for (std::size_t i = 0; i < askers.size(); ++i) out.push_back({askers[i], answers[i]});
+  BELAY_ASSIGN(const auto mine, group_.exchange(out, asked));
+  for (std::size_t i = 0; i < asked.size(); ++i) take(asked_[asked[i]], mine[i]);
+  std::erase_if(pending_, [](const Pending& block) { return block.block.wanted.to == nullptr; });
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<LostBlock>> fetch_blocks(Equipment& equipment, os::Parallel& readers,
+                                            ranks::Group& group,
+                                            const catalog::Whereabouts& whereabouts,
+                                            const Manifest& manifest,
+                                            std::vector<LostBlock> lost) {
+  BlockServer server(equipment.tier, readers, manifest.origin.store, equipment.log);
+  return Fetch(equipment, group, whereabouts, manifest, server).run(std::move(lost));
+}
+
+}  // namespace belay::session

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads blocks for other ranks, from segments and copies of this node.
+#pragma once
+
+#include "base/log.hpp"
+#include "base/nouns.hpp"
+#include "os/parallel.hpp"
+#include "store/segment_file.hpp"
+#include "store/tier.hpp"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace belay::session {
+
+/// A segment, or the copy of it.
+struct StoredFile {
+  SegmentId id;
+  bool copy = false;
+  auto operator<=>(const StoredFile&) const = default;
+};
+
+struct BlockQuestion {
+  StoredFile file;
+  Fingerprint fingerprint;
+  std::uint32_t length = 0;
+};
+
+std::vector<std::byte> encode_questions(const std::vector<BlockQuestion>& questions);
+
+class BlockServer {
+ public:
+  BlockServer(store::Tier& tier, os::Parallel& readers, const StoreId& store, Log& log)
+      : tier_(tier), readers_(readers), store_(store), log_(log) {}
+
+  /// For each question in order: a byte 1 and the block as it was read, or a byte 0. The asker
+  /// verifies.
+  std::vector<std::byte> answer(std::span<const std::byte> questions);
+
+ private:
+  store::SegmentFile* open(const StoredFile& file);
+
+  store::Tier& tier_;
+  os::Parallel& readers_;
+  StoreId store_;
+  Log& log_;
+  std::map<StoredFile, std::optional<store::SegmentFile>> files_;
+};
+
+}  // namespace belay::session

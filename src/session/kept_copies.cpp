@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/kept_copies.hpp"
+
+#include "base/try.hpp"
+#include "format/names.hpp"
+#include "vote/claim.hpp"
+
+#include <algorithm>
+
+namespace belay::session {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+/// Runs of blocks that are here and of blocks that are not.
+std::vector<format::Extent> extents_of(const KeptCopies::Source& source) {
+  std::vector<format::Extent> extents;
+  std::uint64_t offset = format::kSegmentHeaderBytes;
+  for (std::size_t i = 0; i < source.entries.size(); ++i) {
+    const auto codec = source.sent[i] ? format::CodecId::raw : format::CodecId::absent;
+    if (extents.empty() || extents.back().codec != codec)
+      extents.push_back({.offset = offset, .first_entry = i, .codec = codec});
+    format::Extent& extent = extents.back();
+    const std::uint32_t length = source.entries[i].length;
+    ++extent.entries;
+    extent.raw_bytes += length;
+    if (!source.sent[i]) continue;
+    extent.encoded_bytes += length;
+    offset += length;
+  }
+  return extents;
+}
+
+}  // namespace
+
+KeptCopies::KeptCopies(Equipment& equipment, format::SegmentHeader header,
+                       std::vector<Source> sources)
+    : equipment_(equipment),
+      header_(std::move(header)),
+      sources_(std::move(sources)),
+      copies_(sources_.size()) {}
+
+format::SegmentHeader KeptCopies::header_of(const Source& source) const {
+  format::SegmentHeader header = header_;
+  header.origin.rank = source.rank;
+  return header;
+}
+
+Result<void> KeptCopies::start(const Source& source, Copy& copy) {
+  BELAY_ASSIGN(copy.buffer, os::AlignedMemory::allocate(kBufferBytes));
+  BELAY_ASSIGN(auto writer, store::FileWriter::create(equipment_.tier,
+                                                      format::copy_name(id_of(source))));
+  copy.writer.emplace(std::move(writer));
+  copy.writer->lend(copy.buffer.bytes());
+  return copy.writer->append(format::encode_segment_header(header_of(source)));
+}
+
+Result<void> KeptCopies::verify(const Source& source, Copy& copy,
+                                std::span<const std::byte> bytes) {
+  std::vector<fingerprint::Block> blocks;
+  std::vector<Fingerprint> expected;
+  while (!bytes.empty()) {
+    while (copy.next_entry < source.entries.size() && !source.sent[copy.next_entry])
+      ++copy.next_entry;
+    if (copy.next_entry == source.entries.size() ||
+        source.entries[copy.next_entry].length > bytes.size())
+      return fail(Code::corruption, "rank {} sent more than it had announced", source.rank);
+    const format::IndexEntry& entry = source.entries[copy.next_entry++];
+    blocks.push_back(bytes.first(entry.length));
+    expected.push_back(entry.fingerprint);
+    bytes = bytes.subspan(entry.length);
+  }
+  std::vector<Fingerprint> found(blocks.size());
+  equipment_.hasher.hash(blocks, found);
+  if (found != expected)
+    return fail(Code::invalid_argument,
+                "a region of rank {} changed during checkpoint(); nobody may write protected "
+                "memory between its entry and return",
+                source.rank);
+  return {};
+}
+
+Result<void> KeptCopies::write(const Arrival& arrival) {
+  const Source& source = sources_[arrival.source];
+  Copy& copy = copies_[arrival.source];
+  BELAY_TRY(verify(source, copy, arrival.bytes));
+  if (!copy.writer) BELAY_TRY(start(source, copy));
+  return copy.writer->append(arrival.bytes);
+}
+
+Result<void> KeptCopies::finish_copy(const Source& source, Copy& copy) {
+  const auto extents = extents_of(source);
+  auto entry = source.entries.begin();
+  BELAY_TRY(format::encode_segment_end(*copy.writer, header_of(source), extents,
+                                       source.entries.size(), [&] { return *entry++; }));
+  file_bytes_ += copy.writer->offset();
+  return copy.writer->finish();
+}
+
+Result<void> KeptCopies::finish() {
+  for (std::size_t i = 0; i < sources_.size(); ++i)
+    if (copies_[i].writer) BELAY_TRY(finish_copy(sources_[i], copies_[i]));
+  copies_.clear();
+  for (const Source& source : sources_) {
+    if (source.manifest.empty()) continue;
+    const std::string name = format::manifest_name(header_.origin.key, source.rank);
+    BELAY_TRY(store::prepare_whole(equipment_.tier, name, source.manifest));
+    file_bytes_ += source.manifest.size();
+  }
+  BELAY_TRY(equipment_.tier.sync_names());
+  BELAY_TRY(vote::check_still_ours(equipment_.tier, header_.origin.key.run));
+  for (Source& source : sources_) {
+    if (source.manifest.empty()) continue;
+    const std::string name = format::manifest_name(header_.origin.key, source.rank);
+    BELAY_TRY(equipment_.tier.publish(format::temporary_name(name), name, /*exclusive=*/false));
+    source.manifest = {std::byte{}};  // it was there; its bytes are not needed any more
+  }
+  return {};
+}
+
+void KeptCopies::clear_away() {
+  copies_.clear();
+  const vote::Kept files = kept();
+  for (const SegmentId& id : files.copies) (void)equipment_.tier.remove(format::copy_name(id));
+  for (const SegmentId& id : files.manifests) {
+    const std::string name = format::manifest_name(id.key, id.rank);
+    (void)equipment_.tier.remove(format::temporary_name(name));
+    (void)equipment_.tier.remove(name);
+  }
+}
+
+vote::Kept KeptCopies::kept() const {
+  vote::Kept kept;
+  for (const Source& source : sources_) {
+    const bool any = std::find(source.sent.begin(), source.sent.end(), true) != source.sent.end();
+    if (any) kept.copies.push_back(id_of(source));
+    if (!source.manifest.empty()) kept.manifests.push_back(id_of(source));
+  }
+  return kept;
+}
+
+}  // namespace belay::session

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Manifests that a rank does not have on its own node, from those who have them.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "base/log.hpp"
+#include "base/nouns.hpp"
+#include "comm/group.hpp"
+#include "store/tier.hpp"
+#include "vote/survey.hpp"
+
+#include <map>
+#include <vector>
+
+namespace belay::vote {
+
+/// Who can read whose manifests. The same on all ranks.
+class ManifestSources {
+ public:
+  ManifestSources() = default;
+  /// From the surveys of all ranks, by rank.
+  explicit ManifestSources(const std::vector<Survey>& surveys);
+
+  void add(VersionKey key, Rank owner, Rank reader) { readers_[{key, owner}].push_back(reader); }
+  void forget(VersionKey key);
+  /// Those who can read the manifest of `owner`, itself first.
+  std::vector<Rank> readers(VersionKey key, Rank owner) const;
+  std::size_t most_readers(VersionKey key) const;
+  std::vector<VersionKey> versions() const;
+  /// Does every rank have its own?
+  bool all_at_home(VersionKey key, Rank ranks) const;
+
+ private:
+  std::map<SegmentId, std::vector<Rank>> readers_;  ///< by version and owner
+};
+
+/// Collective. This rank's manifest of a version, from its own node or from another, whichever can
+/// be read first.
+Result<Manifest> fetch_manifest(ranks::Group& group, store::Tier& tier,
+                                const ManifestSources& sources, VersionKey key,
+                                const StoreId& store, Log& log);
+
+}  // namespace belay::vote
