@@ -9,6 +9,7 @@
 #include <belay/result.hpp>
 
 #include "base/nouns.hpp"
+#include "comm/window.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +21,16 @@ namespace belay::ranks {
 
 enum class Reduction { min, max, sum, bit_or };
 
+/// Bytes for one rank.
+struct Message {
+  Rank peer = 0;
+  std::span<const std::byte> bytes;
+};
+
 /// Collectives are called by all ranks in the same order, by one thread at a time. Each ends within
-/// the deadline set at construction; past it the group is broken for good: this and every further
-/// call returns peer_lost at once. Destructors never communicate.
+/// the deadline set at construction, which starts anew whenever a message or put gets on: whoever
+/// is slow but not silent is not lost. Past it the group is broken for good: this and every further
+/// call returns peer_lost at once, and so do its windows. Destructors never communicate.
 class Group {
  public:
   virtual ~Group() = default;
@@ -35,6 +43,24 @@ class Group {
   virtual Result<std::vector<std::vector<std::byte>>> gather(std::span<const std::byte> mine) = 0;
   /// Root's bytes to all. All pass the same length.
   virtual Result<void> broadcast(std::span<std::byte> bytes, Rank root) = 0;
+
+  /// Sends each of `out` and receives one message from each of `from`, in that order. Ranks without
+  /// messages need not call; those who call may have to wait until their peers receive. At most one
+  /// message from a rank to another in a call; messages between a pair arrive in the order of
+  /// calls. A message to oneself is received by the same call. invalid_argument, and nothing is
+  /// sent: a rank that does not exist, one that is named twice, oneself in only one of the lists.
+  virtual Result<std::vector<std::vector<std::byte>>> exchange(std::span<const Message> out,
+                                                               std::span<const Rank> from) = 0;
+
+  /// Collective. Sizes may differ between ranks, and be 0. The memory is page-aligned, so that
+  /// direct I/O can write from it. no_space, on all ranks: one of them has no memory for it.
+  virtual Result<std::unique_ptr<Window>> open_window(std::uint64_t bytes) = 0;
+
+  /// Collective: a second group over the same ranks, which another thread may use at the same time.
+  /// Neither needs the other to live, or to be whole. unsupported, on all ranks: MPI was not
+  /// initialized with MPI_THREAD_MULTIPLE everywhere.
+  virtual Result<std::unique_ptr<Group>> duplicate() = 0;
+
   /// Collective: gives back what the group holds. Called once, last.
   virtual Result<void> close() { return {}; }
 };

@@ -15,7 +15,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 namespace belay::ranks {
 
@@ -36,9 +35,5 @@ class MpiGroup : public Group {
 /// of `communicator` called within `timeout_ns`.
 Result<std::unique_ptr<Group>> make_mpi_group(MPI_Comm communicator, std::uint64_t timeout_ns,
                                               os::Clock& clock);
-
-/// The one mapping from MPI's error codes: "call: MPI's text (class)". What MPI does not name more
-/// precisely is a failure to reach a peer: peer_lost. REQUIRES: MPI is running.
-Error mpi_error(const std::string& call, int error);
 
 }  // namespace belay::ranks

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/try.hpp"
+#include "comm/exchange_check.hpp"
+#include "comm/exchange_window.hpp"
 #include "comm/group.hpp"
 
 namespace belay::ranks {
@@ -21,6 +23,21 @@ class SoloGroup : public Group {
       return fail(Code::invalid_argument, "broadcast from rank {}: the group has 1 rank", root);
     return {};
   }
+
+  Result<std::vector<std::vector<std::byte>>> exchange(std::span<const Message> out,
+                                                       std::span<const Rank> from) override {
+    BELAY_TRY(check_exchange(0, 1, out, from));
+    std::vector<std::vector<std::byte>> received;
+    for (const Message& message : out)
+      received.emplace_back(message.bytes.begin(), message.bytes.end());
+    return received;
+  }
+
+  Result<std::unique_ptr<Window>> open_window(std::uint64_t bytes) override {
+    return open_exchange_window(*this, bytes);
+  }
+
+  Result<std::unique_ptr<Group>> duplicate() override { return make_solo_group(); }
 };
 
 }  // namespace

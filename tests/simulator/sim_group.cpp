@@ -2,6 +2,8 @@
 #include "simulator/sim_group.hpp"
 
 #include "base/try.hpp"
+#include "comm/exchange_check.hpp"
+#include "comm/exchange_window.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -47,6 +49,12 @@ bool SimHub::complete(const Round& round) const {
   return std::all_of(round.arrived.begin(), round.arrived.end(), [](bool b) { return b; });
 }
 
+SimHub& SimHub::duplicate(std::size_t number) {
+  auto& hub = duplicates_[number];
+  if (!hub) hub = std::make_unique<SimHub>(*world_, size_, complain_);
+  return *hub;
+}
+
 class SimGroup final : public ranks::Group {
  public:
   SimGroup(SimHub& hub, Process& process, std::uint64_t timeout_ns)
@@ -82,6 +90,18 @@ class SimGroup final : public ranks::Group {
     const auto& part = round->parts[root];
     if (!part.empty()) std::memcpy(bytes.data(), part.data(), part.size());
     return {};
+  }
+
+  Result<std::vector<std::vector<std::byte>>> exchange(std::span<const ranks::Message> out,
+                                                       std::span<const Rank> from) override;
+
+  Result<std::unique_ptr<ranks::Window>> open_window(std::uint64_t bytes) override {
+    return ranks::open_exchange_window(*this, bytes);
+  }
+
+  Result<std::unique_ptr<ranks::Group>> duplicate() override {
+    BELAY_TRY(meet(Collective::duplicate, 0, {}));
+    return make_sim_group(hub_->duplicate(next_ - 1), *process_, timeout_ns_);
   }
 
   Result<void> close() override {
@@ -140,6 +160,43 @@ Result<const SimHub::Round*> SimGroup::meet(Collective collective, std::uint64_t
   // Whether those who arrive later still hear this rank is a matter of luck.
   if (!hub_->complete(round) && world.random().one_in(2)) round.arrived[rank()] = false;
   return lost(process_->killed ? "the process was killed" : "a rank did not answer in time");
+}
+
+Result<std::vector<std::vector<std::byte>>> SimGroup::exchange(std::span<const ranks::Message> out,
+                                                               std::span<const Rank> from) {
+  if (broken_) return lost("the group is broken");
+  BELAY_TRY(ranks::check_exchange(rank(), size(), out, from));
+  World& world = *hub_->world_;
+  const Fate fate = world.point(*process_);
+  if (fate == Fate::fails) return lost("the process was killed");
+  world.note(0xe8c4a6e00 + rank());
+  world.trace("rank {} {}: exchange, {} messages out, {} in", rank(), world.scheduler().task_name(),
+              out.size(), from.size());
+  // Torn: the kill strikes when half of the messages are on their way.
+  for (const ranks::Message& message : fate == Fate::torn_last ? out.first(out.size() / 2) : out)
+    hub_->messages_[{rank(), message.peer}].emplace_back(message.bytes.begin(),
+                                                         message.bytes.end());
+  if (fate != Fate::completes) {
+    world.strike();
+    return lost("the process was killed");
+  }
+  const auto all_here = [&] {
+    return std::none_of(from.begin(), from.end(), [&](Rank peer) {
+      const auto found = hub_->messages_.find({peer, rank()});
+      return found == hub_->messages_.end() || found->second.empty();
+    });
+  };
+  const bool met = world.scheduler().wait_until([&] { return process_->killed || all_here(); },
+                                                world.scheduler().now_ns() + timeout_ns_);
+  if (process_->killed) return lost("the process was killed");
+  if (!met) return lost("a rank did not answer in time");
+  std::vector<std::vector<std::byte>> received;
+  for (const Rank peer : from) {
+    auto& waiting = hub_->messages_[{peer, rank()}];
+    received.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+  }
+  return received;
 }
 
 Unexpected SimGroup::lost(const char* why) {

@@ -9,13 +9,15 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace belay::simulator {
 
-enum class Collective { reduce, gather, broadcast, close };
+enum class Collective { reduce, gather, broadcast, duplicate, close };
 
 /// What the groups of one run share.
 class SimHub {
@@ -33,11 +35,16 @@ class SimHub {
   };
   Round& round(std::size_t number);
   bool complete(const Round& round) const;
+  /// The hub of the duplicates that collective `number` made.
+  SimHub& duplicate(std::size_t number);
 
   World* world_;
   Rank size_;
   std::function<void(const std::string&)> complain_;
   std::deque<Round> rounds_;
+  /// Under way, by sender and receiver.
+  std::map<std::pair<Rank, Rank>, std::deque<std::vector<std::byte>>> messages_;
+  std::map<std::size_t, std::unique_ptr<SimHub>> duplicates_;
 };
 
 /// The group of one process. `hub` outlives it.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/sim_group.hpp"
 
+#include "conformance/exchange_checks.hpp"
 #include "conformance/group_checks.hpp"
+#include "conformance/window_checks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -50,6 +52,10 @@ TEST_P(SimGroupConformance, Holds) {
 
 INSTANTIATE_TEST_SUITE_P(Group, SimGroupConformance, ::testing::ValuesIn(ranks::kGroupChecks),
                          ranks::name_of_check);
+INSTANTIATE_TEST_SUITE_P(Exchange, SimGroupConformance, ::testing::ValuesIn(ranks::kExchangeChecks),
+                         ranks::name_of_check);
+INSTANTIATE_TEST_SUITE_P(Window, SimGroupConformance, ::testing::ValuesIn(ranks::kWindowChecks),
+                         ranks::name_of_check);
 
 TEST(SimGroup, ARankThatStaysAwayIsLostAtTheVirtualDeadlineAndForGood) {
   SimRanks ranks(3);
@@ -80,6 +86,46 @@ TEST(SimGroup, AKilledRankLosesItsPeersAtOnceAndTheyLoseItInTime) {
   });
   EXPECT_EQ(rounds, (std::vector<int>{2, 2}));
   EXPECT_TRUE(ranks.world().process(1).killed);
+}
+
+TEST(SimGroup, AnExchangeWaitsForItsSendersUntilTheVirtualDeadline) {
+  SimRanks ranks(2);
+  ranks.play([&](ranks::Group& group) {
+    if (group.rank() == 1) return;
+    const Rank from[] = {1};
+    EXPECT_EQ(group.exchange({}, from).error().code(), Code::peer_lost);
+    EXPECT_GE(ranks.world().scheduler().now_ns(), kTimeoutNs);
+    EXPECT_EQ(group.exchange({}, from).error().code(), Code::peer_lost);
+    EXPECT_EQ(group.open_window(1).error().code(), Code::peer_lost);
+    EXPECT_LT(ranks.world().scheduler().now_ns(), 2 * kTimeoutNs);
+  });
+}
+
+TEST(SimGroup, AKillInTheMiddleOfAnExchangeLeavesHalfOfTheMessages) {
+  SimRanks ranks(3, {{Rank{0}, 1, Manner::torn}});
+  ranks.play([&](ranks::Group& group) {
+    const auto bytes = ranks::bytes_of(0, 10);
+    const ranks::Message out[] = {{1, bytes}, {2, bytes}};
+    const Rank from[] = {0};
+    if (group.rank() == 0)
+      EXPECT_EQ(group.exchange(out, {}).error().code(), Code::peer_lost);
+    else
+      EXPECT_EQ(group.exchange({}, from).has_value(), group.rank() == 1);
+  });
+}
+
+TEST(SimGroup, ADuplicateHasRoundsOfItsOwn) {
+  SimRanks ranks(3);
+  ranks.play([](ranks::Group& group) {
+    auto first = group.duplicate();
+    auto second = group.duplicate();
+    ASSERT_TRUE(first && second);
+    ranks::check_many_rounds(**second);
+    ranks::check_many_small(group);
+    ranks::check_order(**first);
+    EXPECT_TRUE((*first)->close() && (*second)->close() && group.close());
+  });
+  EXPECT_EQ(ranks.complaints, "");
 }
 
 TEST(SimGroup, RanksThatCallDifferentCollectivesAreFoundOut) {
