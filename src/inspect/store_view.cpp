@@ -106,7 +106,7 @@ vote::Survey survey_of(const StoreView& view, Rank rank) {
     if (part == nullptr) continue;
     const bool readable = part->manifest && version.state == VersionState::whole;
     survey.manifests.push_back(
-        {version.key, part->manifest ? part->manifest->parent : VersionKey{}, readable});
+        {version.key, rank, part->manifest ? part->manifest->parent : VersionKey{}, readable});
   }
   return survey;
 }
@@ -122,7 +122,7 @@ bool StoreView::has_existed() const {
   if (ranks > kMostRanks) return true;
   std::vector<vote::Survey> surveys;
   for (Rank rank = 0; rank < ranks; ++rank) surveys.push_back(survey_of(*this, rank));
-  return vote::recover({}, surveys).latest.has_value();
+  return vote::recover({}, surveys, 0).latest.has_value();
 }
 
 bool StoreView::sees_all_ranks() const {
