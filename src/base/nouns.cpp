@@ -5,10 +5,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace belay {
 
 std::string to_hex(std::uint64_t low, std::uint64_t high) {
   return fmt::format("{:016x}{:016x}", high, low);
+}
+
+std::size_t Manifest::holding_segments() const {
+  const auto holds = [this](const SegmentRef& segment) {
+    return segment.id.rank == origin.rank || segment.id.rank == kAnyRank;
+  };
+  const auto end = std::find_if_not(segments.begin(), segments.end(), holds);
+  return static_cast<std::size_t>(end - segments.begin());
 }
 
 const char* name_of(Code code) {

@@ -13,6 +13,7 @@
 namespace belay {
 
 using Rank = std::uint32_t;
+inline constexpr Rank kAnyRank = ~Rank{0};  ///< of a SegmentRef; no process has it
 using Run = std::uint64_t;
 
 /// 128 bits that name a block's content. Equality of blocks is equal fingerprint and length.
@@ -74,10 +75,13 @@ struct RunRecord {
   bool operator==(const RunRecord&) const = default;
 };
 
-/// A segment that a manifest counts on, with the size that its file must have.
+/// A segment that a manifest counts on, with the size that its file must have. Of rank kAnyRank:
+/// "elsewhere", blocks of version `id.key` that other ranks store; they are found by fingerprint
+/// and length in any segment or copy of that version, and the sizes are 0.
 struct SegmentRef {
   SegmentId id;
   std::uint64_t file_bytes = 0;
+  std::uint32_t copies = 0;  ///< how many copies were made of it
   bool operator==(const SegmentRef&) const = default;
 };
 
@@ -93,7 +97,7 @@ struct RegionRecord {
 /// Fingerprint and holder of every block of a version: 17 bytes a block.
 struct BlockTable {
   std::vector<Fingerprint> fingerprints;
-  std::vector<std::uint8_t> holders;  ///< index into the manifest's segments
+  std::vector<std::uint8_t> holders;  ///< index into the manifest's holding segments
 };
 
 /// One rank's part of one version: its regions, and for each block the fingerprint and the segment
@@ -106,9 +110,13 @@ struct Manifest : BlockTable {
   std::uint32_t block_bytes = 0;
   std::int64_t time_ns = 0;
   Ledger ledger;
+  /// First those that hold blocks, of this rank or of kAnyRank; then, in any number, those of other
+  /// ranks that the blocks elsewhere are counted on to be in.
   std::vector<SegmentRef> segments;
   std::vector<RegionRecord> regions;
 
+  /// How many of the segments come first: those that holders may name.
+  std::size_t holding_segments() const;
   std::uint64_t blocks_of(const RegionRecord& region) const {
     return (region.bytes + block_bytes - 1) / block_bytes;
   }
@@ -119,7 +127,7 @@ struct Manifest : BlockTable {
   }
 };
 
-inline constexpr std::size_t kMaxSegments = 250;  ///< holders are one byte
+inline constexpr std::size_t kMaxSegments = 250;  ///< that hold blocks: holders are one byte
 inline constexpr std::uint32_t kMinBlockBytes = 512;
 inline constexpr std::uint32_t kMaxBlockBytes = 4u << 20;
 inline constexpr std::size_t kMaxNameBytes = 255;

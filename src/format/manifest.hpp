@@ -17,8 +17,10 @@ namespace belay::format {
 /// kFileAlignment and the checksum covers every byte before it. A manifest that decode_manifest
 /// would refuse is `invalid_argument`, and nothing is appended.
 Result<void> encode_manifest(const Manifest& manifest, ByteSink& sink);
-/// `file` is the whole file. Everything in the result is in bounds: holders name segments, regions
-/// cover the block arrays exactly and in order, names are valid.
+/// The same in memory.
+Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest);
+/// `file` is the whole file. Everything in the result is in bounds: holders name holding segments,
+/// regions cover the block arrays exactly and in order, names are valid.
 Result<Manifest> decode_manifest(std::span<const std::byte> file);
 /// Is this the front of a manifest of `file_bytes`? corruption if not; the rest may be anything.
 Result<void> check_manifest_front(std::span<const std::byte> front, std::uint64_t file_bytes);

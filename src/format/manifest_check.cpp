@@ -16,14 +16,47 @@ Result<void> check_text(Code code, std::string_view what, std::string_view name)
   return {};
 }
 
-Result<void> check_segments(Code code, const std::vector<SegmentRef>& segments) {
-  if (segments.size() > kMaxSegments)
-    return fail(code, "it counts on {} segments, of at most {}", segments.size(), kMaxSegments);
+Result<void> check_elsewhere(Code code, const SegmentRef& segment) {
+  if (segment.id.key == VersionKey{}) return fail(code, "blocks are elsewhere, but of no version");
+  if (segment.file_bytes != 0 || segment.copies != 0)
+    return fail(code, "blocks of run {}, version {} are elsewhere: in {} bytes and {} copies?",
+                segment.id.key.run, segment.id.key.version, segment.file_bytes, segment.copies);
+  return {};
+}
+
+/// `elsewhere` are the versions of which blocks are elsewhere.
+Result<void> check_other(Code code, const Manifest& manifest, const SegmentId& id,
+                         const std::set<VersionKey>& elsewhere) {
+  if (id.rank == manifest.origin.rank || id.rank == kAnyRank)
+    return fail(code, "segment {}-{}-{} comes after those of other ranks", id.key.run,
+                id.key.version, id.rank);
+  if (id.rank >= manifest.origin.ranks)
+    return fail(code, "it counts on a segment of rank {}, of {} ranks", id.rank,
+                manifest.origin.ranks);
+  if (!elsewhere.contains(id.key))
+    return fail(code, "it counts on segment {}-{}-{}, but has no blocks of that version elsewhere",
+                id.key.run, id.key.version, id.rank);
+  return {};
+}
+
+Result<void> check_segments(Code code, const Manifest& manifest) {
+  const std::size_t holding = manifest.holding_segments();
+  if (holding > kMaxSegments)
+    return fail(code, "{} segments hold its blocks, of at most {}", holding, kMaxSegments);
   std::set<SegmentId> seen;
-  for (const SegmentRef& segment : segments)
+  std::set<VersionKey> elsewhere;
+  for (std::size_t i = 0; i < manifest.segments.size(); ++i) {
+    const SegmentRef& segment = manifest.segments[i];
     if (!seen.insert(segment.id).second)
       return fail(code, "segment {}-{}-{} is listed twice", segment.id.key.run,
                   segment.id.key.version, segment.id.rank);
+    if (i >= holding) {
+      BELAY_TRY(check_other(code, manifest, segment.id, elsewhere));
+    } else if (segment.id.rank == kAnyRank) {
+      BELAY_TRY(check_elsewhere(code, segment));
+      elsewhere.insert(segment.id.key);
+    }
+  }
   return {};
 }
 
@@ -64,17 +97,27 @@ Result<void> check_holders(Code code, const Manifest& manifest) {
   // A loop without an exit is one that compilers turn into vector instructions.
   unsigned char highest = 0;
   for (const unsigned char holder : manifest.holders) highest = std::max(highest, holder);
-  if (!manifest.holders.empty() && highest >= manifest.segments.size())
-    return fail(code, "blocks are held by segment {} of {}", highest, manifest.segments.size());
+  const std::size_t holding = manifest.holding_segments();
+  if (!manifest.holders.empty() && highest >= holding)
+    return fail(code, "blocks are held by segment {} of {}", highest, holding);
   return {};
 }
 
 }  // namespace
 
+std::uint32_t format_of(const Manifest& manifest) {
+  const auto is_of_the_first = [&](const SegmentRef& segment) {
+    return segment.id.rank == manifest.origin.rank && segment.copies == 0;
+  };
+  return std::all_of(manifest.segments.begin(), manifest.segments.end(), is_of_the_first)
+             ? kFirstFormat
+             : kCopiesFormat;
+}
+
 Result<void> check_manifest(Code code, const Manifest& manifest) {
   BELAY_TRY(check_header(code, manifest.origin, manifest.hash, manifest.block_bytes));
   BELAY_TRY(check_text(code, "application", manifest.application));
-  BELAY_TRY(check_segments(code, manifest.segments));
+  BELAY_TRY(check_segments(code, manifest));
   if (manifest.holders.size() != manifest.fingerprints.size())
     return fail(code, "{} holders for {} blocks", manifest.holders.size(),
                 manifest.fingerprints.size());

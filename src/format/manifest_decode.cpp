@@ -11,6 +11,7 @@ namespace {
 
 /// What the header says about the parts that follow it.
 struct Counts {
+  std::uint32_t format = 0;
   std::uint64_t blocks = 0;
   std::uint32_t regions = 0;
   std::uint32_t segments = 0;
@@ -33,7 +34,8 @@ Result<void> check_envelope(std::span<const std::byte> file) {
 }
 
 Result<Counts> get_manifest_header(WireReader& reader, Manifest& manifest) {
-  BELAY_TRY(check_start(reader, kManifestMagic));
+  Counts counts;
+  BELAY_ASSIGN(counts.format, get_start(reader, kManifestMagic));
   manifest.block_bytes = reader.field<std::uint32_t>();
   reader.bytes(sizeof(std::uint64_t));  // the file's size
   manifest.origin = get_origin(reader);
@@ -41,7 +43,6 @@ Result<Counts> get_manifest_header(WireReader& reader, Manifest& manifest) {
   manifest.parent.version = reader.field<Version>();
   manifest.time_ns = reader.field<std::int64_t>();
   for (const auto field : kLedgerFields) manifest.ledger.*field = reader.field<std::uint64_t>();
-  Counts counts;
   counts.blocks = reader.field<std::uint64_t>();
   counts.regions = reader.field<std::uint32_t>();
   counts.segments = reader.field<std::uint32_t>();
@@ -53,15 +54,15 @@ Result<Counts> get_manifest_header(WireReader& reader, Manifest& manifest) {
 }
 
 Result<void> get_segments(WireReader& reader, std::size_t count, Manifest& manifest) {
-  if (count > kMaxSegments)
-    return fail(Code::corruption, "it counts on {} segments, of at most {}", count, kMaxSegments);
+  if (count > reader.remaining() / kSegmentRefBytes)
+    return fail(Code::corruption, "{} segments do not fit into the file", count);
   manifest.segments.resize(count);
   for (SegmentRef& segment : manifest.segments) {
     segment.id.key.run = reader.field<Run>();
     segment.id.key.version = reader.field<Version>();
     segment.file_bytes = reader.field<std::uint64_t>();
     segment.id.rank = reader.field<Rank>();
-    if (!reader.zeros(4)) return fail(Code::corruption, "the list of segments is cut or damaged");
+    segment.copies = reader.field<std::uint32_t>();
   }
   return {};
 }
@@ -129,6 +130,9 @@ Result<Manifest> decode(std::span<const std::byte> file) {
   if (padding >= kFileAlignment || !reader.zeros(padding))
     return fail(Code::corruption, "padding after blocks is too long or not zero");
   BELAY_TRY(check_manifest(Code::corruption, manifest));
+  if (counts.format != format_of(manifest))
+    return fail(Code::corruption, "it is of format {}, but what it says is of format {}",
+                counts.format, format_of(manifest));
   return manifest;
 }
 
@@ -136,7 +140,7 @@ Result<Manifest> decode(std::span<const std::byte> file) {
 
 Result<void> check_manifest_front(std::span<const std::byte> front, std::uint64_t file_bytes) {
   WireReader header(front);
-  BELAY_TRY(check_start(header, kManifestMagic));
+  BELAY_TRY(get_start(header, kManifestMagic));
   header.bytes(sizeof(std::uint32_t));  // block_bytes
   if (header.field<std::uint64_t>() != file_bytes || file_bytes % kFileAlignment != 0)
     return fail(Code::corruption, "{} bytes: the file was cut or extended", file_bytes);

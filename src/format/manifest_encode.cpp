@@ -4,6 +4,7 @@
 #include "format/checksum.hpp"
 #include "format/manifest_layout.hpp"
 #include "format/segment.hpp"
+#include "format/vector_sink.hpp"
 #include "format/wire.hpp"
 
 namespace belay::format {
@@ -46,7 +47,7 @@ Sizes sizes_of(const Manifest& manifest) {
 }
 
 void put_manifest_header(WireWriter& writer, const Manifest& manifest, std::uint64_t file_bytes) {
-  writer.start(kManifestMagic);
+  writer.start(kManifestMagic, format_of(manifest));
   writer.field(manifest.block_bytes);
   writer.field(file_bytes);
   put_origin(writer, manifest.origin);
@@ -67,7 +68,7 @@ void put_segment_ref(WireWriter& writer, const SegmentRef& segment) {
   writer.field(segment.id.key.version);
   writer.field(segment.file_bytes);
   writer.field(segment.id.rank);
-  writer.field(std::uint32_t{0});
+  writer.field(segment.copies);
 }
 
 void put_region(WireWriter& writer, const RegionRecord& region) {
@@ -86,9 +87,9 @@ void put_region(WireWriter& writer, const RegionRecord& region) {
 
 Result<void> encode_manifest(const Manifest& manifest, ByteSink& sink) {
   BELAY_TRY(within("manifest", check_manifest(Code::invalid_argument, manifest)));
-  if (manifest.regions.size() > UINT32_MAX)
-    return fail(Code::invalid_argument, "manifest: {} regions are too many",
-                manifest.regions.size());
+  if (manifest.regions.size() > UINT32_MAX || manifest.segments.size() > UINT32_MAX)
+    return fail(Code::invalid_argument, "manifest: {} regions or {} segments are too many",
+                manifest.regions.size(), manifest.segments.size());
   const Sizes sizes = sizes_of(manifest);
 
   std::vector<std::byte> buffer;
@@ -113,6 +114,13 @@ Result<void> encode_manifest(const Manifest& manifest, ByteSink& sink) {
   buffer.clear();
   writer.pair(checksum.low, checksum.high);
   return sink.append(buffer);
+}
+
+Result<std::vector<std::byte>> encode_manifest(const Manifest& manifest) {
+  VectorSink sink;
+  sink.bytes().reserve(sizes_of(manifest).file);
+  BELAY_TRY(encode_manifest(manifest, sink));
+  return std::move(sink.bytes());
 }
 
 }  // namespace belay::format

@@ -44,6 +44,9 @@ inline constexpr std::array kLedgerFields = {
 };
 static_assert(sizeof(Ledger) == 8 * kLedgerFields.size(), "a field of the ledger is not written");
 
+/// The lowest version of the format that can express it.
+std::uint32_t format_of(const Manifest& manifest);
+
 /// Everything that decode_manifest promises; `code` says whose fault a breach is.
 Result<void> check_manifest(Code code, const Manifest& manifest);
 

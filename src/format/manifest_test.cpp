@@ -23,7 +23,7 @@ Manifest make_manifest(std::size_t regions, std::uint64_t region_bytes, std::siz
   manifest.time_ns = -5;
   manifest.ledger = {12, 100, 10, 20, 30, 5, 35, 7, 36, 4096, 1, 2, 3, 4, 10, 99};
   for (std::size_t s = 0; s < segments; ++s)
-    manifest.segments.push_back({{{1 + s % 3, 1 + s}, static_cast<Rank>(s)}, 4096 * (s + 1)});
+    manifest.segments.push_back({{{1 + s % 3, 1 + s}, Rank{5}}, 4096 * (s + 1)});
   for (std::size_t r = 0; r < regions; ++r) {
     RegionRecord region;
     region.name = "region/" + std::to_string(r);

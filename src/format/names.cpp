@@ -28,17 +28,31 @@ bool take_number(std::string_view& text, N& number) {
 
 std::optional<NameKind> take_kind(std::string_view& text) {
   if (take_prefix(text, "segment-")) return NameKind::segment;
+  if (take_prefix(text, "copy-")) return NameKind::copy;
   if (take_prefix(text, "manifest-")) return NameKind::manifest;
   if (take_prefix(text, "run-")) return NameKind::run;
   if (take_prefix(text, "closed-")) return NameKind::closed;
   return std::nullopt;
 }
 
+std::string final_name(const ParsedName& parts) {
+  switch (parts.kind) {
+    case NameKind::segment:
+      return segment_name({parts.key, parts.rank});
+    case NameKind::copy:
+      return copy_name({parts.key, parts.rank});
+    case NameKind::manifest:
+      return manifest_name(parts.key, parts.rank);
+    case NameKind::run:
+      return run_name(parts.key.run);
+    case NameKind::closed:
+      return closed_name(parts.key);
+  }
+  return {};
+}
+
 std::string make_name(const ParsedName& parts) {
-  std::string name = parts.kind == NameKind::run       ? run_name(parts.key.run)
-                     : parts.kind == NameKind::closed  ? closed_name(parts.key)
-                     : parts.kind == NameKind::segment ? segment_name({parts.key, parts.rank})
-                                                       : manifest_name(parts.key, parts.rank);
+  const std::string name = final_name(parts);
   return parts.temporary ? temporary_name(name) : name;
 }
 
@@ -46,6 +60,10 @@ std::string make_name(const ParsedName& parts) {
 
 std::string segment_name(const SegmentId& id) {
   return fmt::format("segment-{:06}-{:010}-{:06}", id.key.run, id.key.version, id.rank);
+}
+
+std::string copy_name(const SegmentId& id) {
+  return fmt::format("copy-{:06}-{:010}-{:06}", id.key.run, id.key.version, id.rank);
 }
 
 std::string manifest_name(VersionKey key, Rank rank) {
@@ -69,7 +87,7 @@ std::optional<ParsedName> parse_name(std::string_view name) {
   if (parts.kind != NameKind::run &&
       !(take_prefix(rest, "-") && take_number(rest, parts.key.version)))
     return std::nullopt;
-  const bool of_a_rank = parts.kind == NameKind::segment || parts.kind == NameKind::manifest;
+  const bool of_a_rank = parts.kind != NameKind::run && parts.kind != NameKind::closed;
   if (of_a_rank && !(take_prefix(rest, "-") && take_number(rest, parts.rank))) return std::nullopt;
   parts.temporary = take_prefix(rest, kTemporary);
   // Making the name again rejects every other spelling of the same numbers, and whatever is left.

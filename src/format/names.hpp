@@ -10,7 +10,9 @@
 
 namespace belay::format {
 
-std::string segment_name(const SegmentId& id);         ///< segment-000001-0000000012-000003
+std::string segment_name(const SegmentId& id);  ///< segment-000001-0000000012-000003
+/// A copy, perhaps partial, of that segment, on another node: copy-000001-0000000012-000003.
+std::string copy_name(const SegmentId& id);
 std::string manifest_name(VersionKey key, Rank rank);  ///< manifest-000001-0000000012-000003
 std::string run_name(Run run);                         ///< run-000001
 /// The last run that ended well, and its last number: closed-000001-0000000012.
@@ -19,7 +21,7 @@ std::string temporary_name(const std::string& name);  ///< name + ".tmp"
 inline constexpr std::string_view kSettledName = "settled";
 inline constexpr std::string_view kLockName = "lock";
 
-enum class NameKind { segment, manifest, run, closed };
+enum class NameKind { segment, copy, manifest, run, closed };
 
 struct ParsedName {
   NameKind kind = NameKind::segment;

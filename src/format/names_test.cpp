@@ -10,6 +10,7 @@ namespace {
 
 TEST(Names, AreFilledUpWithZeros) {
   EXPECT_EQ(segment_name({{1, 12}, 3}), "segment-000001-0000000012-000003");
+  EXPECT_EQ(copy_name({{1, 12}, 3}), "copy-000001-0000000012-000003");
   EXPECT_EQ(manifest_name({1, 12}, 3), "manifest-000001-0000000012-000003");
   EXPECT_EQ(run_name(1), "run-000001");
   EXPECT_EQ(temporary_name(run_name(1)), "run-000001.tmp");
@@ -25,6 +26,16 @@ TEST(Names, ParseGivesBackWhatWasMade) {
       EXPECT_EQ(segment->key, key);
       EXPECT_EQ(segment->rank, rank);
       EXPECT_FALSE(segment->temporary);
+
+      for (const bool temporary : {false, true}) {
+        const std::string name = copy_name({key, rank});
+        const auto copy = parse_name(temporary ? temporary_name(name) : name);
+        ASSERT_TRUE(copy);
+        EXPECT_EQ(copy->kind, NameKind::copy);
+        EXPECT_EQ(copy->key, key);
+        EXPECT_EQ(copy->rank, rank);
+        EXPECT_EQ(copy->temporary, temporary);
+      }
 
       const auto manifest = parse_name(temporary_name(manifest_name(key, rank)));
       ASSERT_TRUE(manifest);
@@ -71,6 +82,10 @@ TEST(Names, AnyOtherSpellingIsNoneOfOurs) {
                            "../segment-000001-0000000012-000003",
                            "segment-000001-0000000012-000003.",
                            "manifest-000001-0000000012-000003~",
+                           "copy-000001-0000000012",
+                           "copy-000001-0000000012-3",
+                           "copy-000001-0000000012-4294967296",
+                           "copies-000001-0000000012-000003",
                            "segments-000001-0000000012-000003"})
     EXPECT_FALSE(parse_name(name)) << name;
   EXPECT_FALSE(parse_name(std::string_view("run-000001\0", 11)));

@@ -30,7 +30,7 @@ std::vector<std::byte> encode_run_record(const RunRecord& record) {
   std::vector<std::byte> file;
   file.reserve(size);
   WireWriter writer(file);
-  writer.start(kMagic);
+  writer.start(kMagic, kFirstFormat);
   writer.field(static_cast<std::uint32_t>(size));
   writer.pair(record.store.low, record.store.high);
   writer.field(record.seed);
@@ -56,7 +56,9 @@ Result<void> check_run_record_front(std::span<const std::byte>, std::uint64_t fi
 
 Result<RunRecord> decode_run_record(std::span<const std::byte> file) {
   WireReader reader(file);
-  BELAY_TRY(check_start(reader, kMagic));
+  BELAY_ASSIGN(const auto format, get_start(reader, kMagic));
+  if (format != kFirstFormat)
+    return fail(Code::corruption, "run record: format {} has none of its own", format);
   if (reader.field<std::uint32_t>() != file.size() || file.size() < kFixedBytes + kChecksumBytes)
     return fail(Code::corruption, "run record of {} bytes: it was cut or extended", file.size());
   WireReader end(file.last(kChecksumBytes));

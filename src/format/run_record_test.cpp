@@ -62,6 +62,7 @@ TEST(RunRecord, HostileFieldsWithRightChecksumsAreCorruption) {
     EXPECT_EQ(decoded.error().code(), Code::corruption);
   };
   expect_refused(8, std::uint32_t{0});     // format version
+  expect_refused(8, std::uint32_t{2});     // none of that version was ever written
   expect_refused(12, std::uint32_t{80});   // size
   expect_refused(48, std::uint32_t{0});    // ranks
   expect_refused(52, std::uint8_t{0});     // application's length

@@ -18,6 +18,8 @@ constexpr std::size_t kFlushBytes = 64 << 10;
 /// Keeps sums of sizes far from overflow.
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 60;
 
+std::uint32_t format_of(bool partial) { return partial ? kCopiesFormat : kFirstFormat; }
+
 void put_extent(WireWriter& writer, const Extent& extent) {
   writer.field(extent.offset);
   writer.field(extent.encoded_bytes);
@@ -79,11 +81,16 @@ class IndexStream {
   Checksum64 checksum_;
 };
 
+std::uint64_t file_bytes_of(const SegmentFooter& footer) {
+  return segment_file_bytes(footer.index_offset - kSegmentHeaderBytes, footer.extents,
+                            footer.entries);
+}
+
 std::vector<std::byte> encode_segment_footer(const SegmentFooter& footer) {
   std::vector<std::byte> bytes;
   bytes.reserve(kSegmentFooterBytes);
   WireWriter writer(bytes);
-  writer.start(kFooterMagic);
+  writer.start(kFooterMagic, format_of(footer.partial));
   writer.field(std::uint32_t{0});
   writer.field(footer.index_offset);
   writer.field(footer.extents);
@@ -96,11 +103,18 @@ std::vector<std::byte> encode_segment_footer(const SegmentFooter& footer) {
 
 }  // namespace
 
+std::uint64_t segment_file_bytes(std::uint64_t payload_bytes, std::uint64_t extents,
+                                 std::uint64_t entries) {
+  return round_up(kSegmentHeaderBytes + payload_bytes + kExtentBytes * extents +
+                      kEntryBytes * entries + kSegmentFooterBytes,
+                  kFileAlignment);
+}
+
 std::array<std::byte, kSegmentHeaderBytes> encode_segment_header(const SegmentHeader& header) {
   std::vector<std::byte> bytes;
   bytes.reserve(kSegmentHeaderBytes);
   WireWriter writer(bytes);
-  writer.start(kHeaderMagic);
+  writer.start(kHeaderMagic, format_of(header.partial));
   writer.field(header.block_bytes);
   put_origin(writer, header.origin);
   writer.field(static_cast<std::uint8_t>(header.hash));
@@ -113,10 +127,11 @@ std::array<std::byte, kSegmentHeaderBytes> encode_segment_header(const SegmentHe
 
 Result<SegmentHeader> decode_segment_header(std::span<const std::byte> bytes) {
   WireReader reader(bytes);
-  BELAY_TRY(check_start(reader, kHeaderMagic));
+  BELAY_ASSIGN(const auto format, get_start(reader, kHeaderMagic));
   if (bytes.size() != kSegmentHeaderBytes)
     return fail(Code::corruption, "segment header of {} bytes: the file was cut", bytes.size());
   SegmentHeader header;
+  header.partial = format == kCopiesFormat;
   header.block_bytes = reader.field<std::uint32_t>();
   header.origin = get_origin(reader);
   header.hash = static_cast<HashKind>(reader.field<std::uint8_t>());
@@ -140,6 +155,7 @@ Result<void> encode_segment_end(ByteSink& sink, const SegmentHeader& header,
   footer.extents = extents.size();
   footer.entries = entries;
   footer.header_checksum = header_checksum(header);
+  footer.partial = header.partial;
   BELAY_TRY(check_extents(Code::invalid_argument, extents, footer));
 
   IndexStream index(sink);
@@ -158,7 +174,7 @@ Result<void> encode_segment_end(ByteSink& sink, const SegmentHeader& header,
   }
   const std::uint64_t end =
       footer.index_offset + kExtentBytes * footer.extents + kEntryBytes * footer.entries;
-  const std::uint64_t file_bytes = round_up(end + kSegmentFooterBytes, kFileAlignment);
+  const std::uint64_t file_bytes = file_bytes_of(footer);
   index.writer().zeros(file_bytes - kSegmentFooterBytes - end);
   BELAY_TRY(index.flush());
   footer.index_checksum = index.checksum();
@@ -168,12 +184,13 @@ Result<void> encode_segment_end(ByteSink& sink, const SegmentHeader& header,
 Result<SegmentFooter> decode_segment_footer(std::span<const std::byte> bytes,
                                             std::uint64_t file_bytes) {
   WireReader reader(bytes);
-  BELAY_TRY(check_start(reader, kFooterMagic));
+  BELAY_ASSIGN(const auto format, get_start(reader, kFooterMagic));
   if (bytes.size() != kSegmentFooterBytes || file_bytes > kMaxFileBytes)
     return fail(Code::corruption, "segment of {} bytes with a footer of {}: the file was cut",
                 file_bytes, bytes.size());
   const bool reserved_is_zero = reader.zeros(4);
   SegmentFooter footer;
+  footer.partial = format == kCopiesFormat;
   footer.index_offset = reader.field<std::uint64_t>();
   footer.extents = reader.field<std::uint64_t>();
   footer.entries = reader.field<std::uint64_t>();
@@ -185,10 +202,7 @@ Result<SegmentFooter> decode_segment_footer(std::span<const std::byte> bytes,
   const bool in_bounds =
       footer.index_offset >= kSegmentHeaderBytes && footer.index_offset <= file_bytes &&
       footer.extents <= file_bytes / kExtentBytes && footer.entries <= file_bytes / kEntryBytes;
-  if (!reserved_is_zero || !in_bounds ||
-      round_up(footer.index_offset + kExtentBytes * footer.extents + kEntryBytes * footer.entries +
-                   kSegmentFooterBytes,
-               kFileAlignment) != file_bytes)
+  if (!reserved_is_zero || !in_bounds || file_bytes_of(footer) != file_bytes)
     return fail(Code::corruption,
                 "segment footer: {} extents and {} entries from {} do not make a file of {} bytes",
                 footer.extents, footer.entries, footer.index_offset, file_bytes);
@@ -204,7 +218,7 @@ Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
                 "segment index of {} bytes is too short for {} extents and {} entries",
                 bytes.size(), footer.extents, footer.entries);
   if (footer.index_checksum != checksum64(bytes)) return damaged("segment index");
-  if (footer.header_checksum != header_checksum(header))
+  if (footer.partial != header.partial || footer.header_checksum != header_checksum(header))
     return fail(Code::corruption, "segment: header and footer are of different files");
 
   WireReader reader(bytes);

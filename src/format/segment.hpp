@@ -21,20 +21,22 @@ inline constexpr std::uint32_t kFileAlignment = 4096;
 inline constexpr std::size_t kSegmentHeaderBytes = 128;
 inline constexpr std::size_t kSegmentFooterBytes = 64;
 
-enum class CodecId : std::uint16_t { raw = 0 };
+/// How an extent's blocks lie in the file. `absent`: they do not; only the other copies have them.
+enum class CodecId : std::uint16_t { raw = 0, absent = 1 };
 
 struct SegmentHeader {
   Origin origin;
   HashKind hash = HashKind::xxh3;
   std::uint32_t block_bytes = 0;
+  bool partial = false;  ///< extents are absent: only a copy may be so, and it is of format 2
   bool operator==(const SegmentHeader&) const = default;
 };
 
 /// A run of blocks encoded together; its blocks are entries [first_entry, first_entry + entries).
 struct Extent {
-  std::uint64_t offset = 0;  ///< in the file
-  std::uint64_t encoded_bytes = 0;
-  std::uint64_t raw_bytes = 0;  ///< the sum of its blocks' lengths
+  std::uint64_t offset = 0;         ///< in the file; absent: the end of the extent before
+  std::uint64_t encoded_bytes = 0;  ///< absent: 0
+  std::uint64_t raw_bytes = 0;      ///< the sum of its blocks' lengths
   std::uint64_t first_entry = 0;
   std::uint32_t entries = 0;
   CodecId codec = CodecId::raw;
@@ -53,6 +55,7 @@ struct SegmentFooter {
   std::uint64_t entries = 0;
   std::uint64_t index_checksum = 0;
   std::uint64_t header_checksum = 0;  ///< of the header that this footer belongs to
+  bool partial = false;
   bool operator==(const SegmentFooter&) const = default;
 };
 
@@ -60,6 +63,10 @@ struct SegmentIndex {
   std::vector<Extent> extents;
   std::vector<IndexEntry> entries;
 };
+
+/// The size of a segment with so many bytes of encoded blocks.
+std::uint64_t segment_file_bytes(std::uint64_t payload_bytes, std::uint64_t extents,
+                                 std::uint64_t entries);
 
 std::array<std::byte, kSegmentHeaderBytes> encode_segment_header(const SegmentHeader& header);
 Result<SegmentHeader> decode_segment_header(std::span<const std::byte> bytes);
@@ -75,8 +82,8 @@ Result<void> encode_segment_end(ByteSink& sink, const SegmentHeader& header,
 Result<SegmentFooter> decode_segment_footer(std::span<const std::byte> bytes,
                                             std::uint64_t file_bytes);
 /// `bytes` are the file's from footer.index_offset up to the footer. Extents are in bounds of the
-/// payload, in order, disjoint, and add up with their entries. A footer of another header's file is
-/// corruption.
+/// payload, in order, disjoint, and add up with their entries; those of a partial segment are raw
+/// and absent by turns. A footer of another header's file is corruption.
 Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
                                           const SegmentFooter& footer, const SegmentHeader& header);
 

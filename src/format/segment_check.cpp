@@ -4,6 +4,25 @@
 #include "base/try.hpp"
 
 namespace belay::format {
+namespace {
+
+/// `end` is that of the extent before.
+Result<void> check_codec(Code code, const Extent& extent, std::size_t number, std::uint64_t end) {
+  switch (extent.codec) {
+    case CodecId::raw:
+      if (extent.encoded_bytes == extent.raw_bytes) return {};
+      return fail(code, "segment index: raw extent {} has {} bytes for {}", number,
+                  extent.encoded_bytes, extent.raw_bytes);
+    case CodecId::absent:
+      if (extent.encoded_bytes == 0 && extent.offset == end) return {};
+      return fail(code, "segment index: absent extent {} has {} bytes at {}, not 0 at {}", number,
+                  extent.encoded_bytes, extent.offset, end);
+  }
+  return fail(code, "segment index: extent {} has the unknown codec {}", number,
+              static_cast<unsigned>(extent.codec));
+}
+
+}  // namespace
 
 Result<void> check_extents(Code code, std::span<const Extent> extents,
                            const SegmentFooter& footer) {
@@ -11,6 +30,7 @@ Result<void> check_extents(Code code, std::span<const Extent> extents,
     return fail(code, "segment index at {}: that is inside the header", footer.index_offset);
   std::uint64_t end = kSegmentHeaderBytes;
   std::uint64_t entries = 0;
+  bool absent = false;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     const Extent& extent = extents[i];
     // Differences, not sums: the fields may be hostile.
@@ -21,17 +41,19 @@ Result<void> check_extents(Code code, std::span<const Extent> extents,
     if (extent.entries == 0 || extent.first_entry != entries ||
         extent.entries > footer.entries - entries)
       return fail(code, "segment index: extent {} does not continue the entries at {}", i, entries);
-    if (extent.codec != CodecId::raw)
-      return fail(code, "segment index: extent {} has the unknown codec {}", i,
-                  static_cast<unsigned>(extent.codec));
-    if (extent.encoded_bytes != extent.raw_bytes)
-      return fail(code, "segment index: raw extent {} has {} bytes for {}", i, extent.encoded_bytes,
-                  extent.raw_bytes);
+    BELAY_TRY(check_codec(code, extent, i, end));
+    if (footer.partial && i > 0 && extent.codec == extents[i - 1].codec)
+      return fail(code, "segment index: extent {} of a partial copy is like the one before", i);
+    absent = absent || extent.codec == CodecId::absent;
     end = extent.offset + extent.encoded_bytes;
     entries += extent.entries;
   }
   if (entries != footer.entries)
     return fail(code, "segment index: extents have {} entries, not {}", entries, footer.entries);
+  if (absent != footer.partial)
+    return fail(code, "segment index: {}",
+                absent ? "blocks are absent from a file that says it has all"
+                       : "no block is absent from a file that says it is partial");
   return {};
 }
 

@@ -6,7 +6,8 @@
 
 namespace belay::format {
 
-/// Extents lie in the payload, in order, disjoint, and claim all entries in order.
+/// Extents lie in the payload, in order, disjoint, and claim all entries in order. Some are absent
+/// if and only if the footer says that the file is partial.
 Result<void> check_extents(Code code, std::span<const Extent> extents, const SegmentFooter& footer);
 
 /// Is fed all entries in order. REQUIRES: check_extents passed, and the extents outlive it.

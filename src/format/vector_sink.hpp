@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sink that keeps what it is given, for tests.
+// A sink that keeps what it is given.
 #pragma once
 
 #include "base/bytes.hpp"
 
+#include <cstddef>
 #include <cstring>
+#include <span>
 #include <vector>
 
 namespace belay::format {

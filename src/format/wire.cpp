@@ -3,15 +3,15 @@
 
 namespace belay::format {
 
-Result<void> check_start(WireReader& reader, std::string_view magic) {
+Result<std::uint32_t> get_start(WireReader& reader, std::string_view magic) {
   if (reader.text(kMagicBytes) != magic)
     return fail(Code::corruption, "the magic is not {}: the file is damaged or not Belay's", magic);
   const auto version = reader.field<std::uint32_t>();
-  if (version > kFormatVersion)
+  if (version > kCopiesFormat)
     return fail(Code::unsupported, "written by a newer Belay (format {}); this one reads up to {}",
-                version, kFormatVersion);
+                version, kCopiesFormat);
   if (version == 0) return fail(Code::corruption, "format version 0 was never written");
-  return {};
+  return version;
 }
 
 void put_origin(WireWriter& writer, const Origin& origin) {

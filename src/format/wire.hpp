@@ -23,7 +23,10 @@ namespace belay::format {
 static_assert(std::endian::native == std::endian::little,
               "fields are copied as they lie in memory: the format is little-endian");
 
-inline constexpr std::uint32_t kFormatVersion = 1;
+/// Of files that a single node can read, and of all run records.
+inline constexpr std::uint32_t kFirstFormat = 1;
+/// Of files that speak of copies, of blocks elsewhere, or of blocks that are absent.
+inline constexpr std::uint32_t kCopiesFormat = 2;
 inline constexpr std::size_t kMagicBytes = 8;
 
 constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t alignment) {
@@ -51,9 +54,9 @@ class WireWriter {
     buffer_->resize(end + bytes.size());
     std::memcpy(buffer_->data() + end, bytes.data(), bytes.size());
   }
-  void start(std::string_view magic) {
+  void start(std::string_view magic, std::uint32_t format) {
     text(magic);
-    field(kFormatVersion);
+    field(format);
   }
   /// The length of a name. REQUIRES: it is not longer than kMaxNameBytes.
   void length(std::string_view name) {
@@ -111,8 +114,8 @@ class WireReader {
   bool failed_ = false;
 };
 
-/// Takes magic and format version and judges both, before anything else is believed.
-Result<void> check_start(WireReader& reader, std::string_view magic);
+/// Takes magic and format version and judges both, before anything else is believed. The version.
+Result<std::uint32_t> get_start(WireReader& reader, std::string_view magic);
 
 // What every file says about its origin: store, seed, run, version, rank, ranks (48 bytes).
 void put_origin(WireWriter& writer, const Origin& origin);

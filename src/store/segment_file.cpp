@@ -20,6 +20,7 @@ std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index) {
   std::vector<StoredBlock> blocks;
   blocks.reserve(index.entries.size());
   for (const format::Extent& extent : index.extents) {
+    if (extent.codec == format::CodecId::absent) continue;
     std::uint64_t offset = extent.offset;
     for (std::uint64_t i = extent.first_entry; i < extent.first_entry + extent.entries; ++i) {
       blocks.push_back({index.entries[i].fingerprint, index.entries[i].length, offset});
@@ -31,18 +32,20 @@ std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index) {
 
 }  // namespace
 
-Result<SegmentFile> SegmentFile::hold(Tier& tier, const SegmentId& id) {
-  const std::string name = format::segment_name(id);
+Result<SegmentFile> SegmentFile::hold(Tier& tier, const SegmentId& id, FileKind kind) {
+  const std::string name =
+      kind == FileKind::copy ? format::copy_name(id) : format::segment_name(id);
   SegmentFile segment;
   segment.id_ = id;
+  segment.kind_ = kind;
   segment.where_ = tier.place() + "/" + name;
   BELAY_ASSIGN(segment.file_, tier.open(name));
   return segment;
 }
 
 Result<SegmentFile> SegmentFile::open(Tier& tier, const SegmentId& id, const StoreId& store,
-                                      std::optional<std::uint64_t> file_bytes) {
-  BELAY_ASSIGN(auto segment, hold(tier, id));
+                                      std::optional<std::uint64_t> file_bytes, FileKind kind) {
+  BELAY_ASSIGN(auto segment, hold(tier, id, kind));
   BELAY_TRY(segment.load(store, file_bytes));
   return segment;
 }
@@ -65,15 +68,22 @@ Result<std::vector<std::byte>> SegmentFile::read_range(std::uint64_t begin, std:
   return std::vector<std::byte>(range.begin(), range.end());
 }
 
+Result<void> SegmentFile::check_size(std::optional<std::uint64_t> file_bytes) const {
+  if (!file_bytes || *file_bytes == file_bytes_) return {};
+  return fail(Code::corruption, "has {} bytes instead of {}", file_bytes_, *file_bytes);
+}
+
 Result<void> SegmentFile::load_parts(const StoreId& store,
                                      std::optional<std::uint64_t> file_bytes) {
   BELAY_ASSIGN(file_bytes_, file_->size());
-  if (file_bytes && *file_bytes != file_bytes_)
-    return fail(Code::corruption, "has {} bytes instead of {}", file_bytes_, *file_bytes);
+  if (kind_ == FileKind::segment) BELAY_TRY(check_size(file_bytes));
   if (file_bytes_ < format::kSegmentHeaderBytes + format::kSegmentFooterBytes)
     return fail(Code::corruption, "too short for a segment");
   BELAY_ASSIGN(const auto front, read_range(0, format::kSegmentHeaderBytes));
   BELAY_ASSIGN(header_, format::decode_segment_header(front));
+  if (kind_ == FileKind::segment && !complete())
+    return fail(Code::corruption, "says that it has only some of its blocks, as only copies may");
+  if (complete()) BELAY_TRY(check_size(file_bytes));
   if (header_.origin.store != store)
     return fail(Code::corruption, "belongs to another store ({})", to_hex(header_.origin.store));
   if (SegmentId{header_.origin.key, header_.origin.rank} != id_)

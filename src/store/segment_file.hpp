@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment opened for reading: header, footer and index are verified, blocks are found by
-// fingerprint and length.
+// A segment, or a copy of one, opened for reading: header, footer and index are verified, blocks
+// are found by fingerprint and length.
 #pragma once
 
 #include <belay/result.hpp>
@@ -27,26 +27,34 @@ struct StoredBlock {
   std::uint64_t end() const { return offset + length; }
 };
 
+/// The file that has the blocks: the segment itself, or a copy on another node, perhaps partial.
+enum class FileKind { segment, copy };
+
 /// Move-only. One thread.
 class SegmentFile {
  public:
-  /// corruption if the file is not the segment `id` of `store`, or is damaged outside of its
-  /// blocks. `file_bytes` unset: of any size.
+  /// corruption if the file is not the segment `id` of `store` or a copy of it, or is damaged
+  /// outside of its blocks. `file_bytes` is the size of the segment, and of complete copies; unset:
+  /// any.
   static Result<SegmentFile> open(Tier& tier, const SegmentId& id, const StoreId& store,
-                                  std::optional<std::uint64_t> file_bytes);
+                                  std::optional<std::uint64_t> file_bytes,
+                                  FileKind kind = FileKind::segment);
   /// Only holds the file, so that it stays readable, whoever removes its name. Nothing else may be
   /// asked before load().
-  static Result<SegmentFile> hold(Tier& tier, const SegmentId& id);
+  static Result<SegmentFile> hold(Tier& tier, const SegmentId& id,
+                                  FileKind kind = FileKind::segment);
   /// What open() does more than hold().
   Result<void> load(const StoreId& store, std::optional<std::uint64_t> file_bytes);
   bool loaded() const { return loaded_; }
 
+  /// False: a copy that has only some of the segment's blocks.
+  bool complete() const { return !header_.partial; }
   const format::SegmentHeader& header() const { return header_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
   os::File& file() { return *file_; }
   const std::string& where() const { return where_; }  ///< for messages
 
-  /// In the order of the file until sort_blocks().
+  /// Those that are in the file, in its order until sort_blocks().
   const std::vector<StoredBlock>& blocks() const { return blocks_; }
   /// Makes find() possible.
   void sort_blocks();
@@ -55,9 +63,11 @@ class SegmentFile {
 
  private:
   Result<void> load_parts(const StoreId& store, std::optional<std::uint64_t> file_bytes);
+  Result<void> check_size(std::optional<std::uint64_t> file_bytes) const;
   Result<std::vector<std::byte>> read_range(std::uint64_t begin, std::uint64_t end);
 
   SegmentId id_;
+  FileKind kind_ = FileKind::segment;
   bool loaded_ = false;
   std::string where_;
   std::unique_ptr<os::File> file_;

@@ -36,7 +36,7 @@ void check(const Bytes& file) {
             "regions lie in the block arrays");
   require(manifest->holders.size() == manifest->fingerprints.size(), "each block has a holder");
   for (const std::uint8_t holder : manifest->holders)
-    require(holder < manifest->segments.size(), "holders name segments");
+    require(holder < manifest->holding_segments(), "holders name holding segments");
   format::VectorSink sink;
   require(format::encode_manifest(*manifest, sink).has_value(), "what decodes can be encoded");
   require(sink.bytes() == file, "there is one encoding");

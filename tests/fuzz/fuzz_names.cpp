@@ -11,6 +11,8 @@ std::string make_name(const format::ParsedName& parts) {
   switch (parts.kind) {
     case format::NameKind::segment:
       return format::segment_name({parts.key, parts.rank});
+    case format::NameKind::copy:
+      return format::copy_name({parts.key, parts.rank});
     case format::NameKind::manifest:
       return format::manifest_name(parts.key, parts.rank);
     case format::NameKind::run:

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kFooterFields = 24;  // index_offset, extents, entries
 
-/// The input is index_offset, extents and entries of the footer, then the file up to its zeros.
+/// The input is index_offset, extents and entries of the footer, then the file up to its zeros. The
+/// footer's format version is the header's.
 Bytes repaired_segment(View rest) {
   const View fields = rest.first(std::min(rest.size(), kFooterFields));
   const View start = rest.subspan(fields.size());
@@ -18,10 +19,11 @@ Bytes repaired_segment(View rest) {
   file.resize(std::max(file.size(), format::kSegmentHeaderBytes));
   const std::uint64_t header_sum = sum64(file, 0, 120);
   write_at(file, 120, header_sum);
+  const Bytes format_version(file.begin() + 8, file.begin() + 12);
   pad_before_footer(file, format::kSegmentFooterBytes);
   const std::size_t footer = file.size();
   append_text(file, "GESYALEB");
-  append_field(file, std::uint32_t{1});
+  append(file, format_version);
   append_field(file, std::uint32_t{0});
   append(file, fields);
   file.resize(footer + 40);
