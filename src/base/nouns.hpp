@@ -81,7 +81,8 @@ struct RunRecord {
 struct SegmentRef {
   SegmentId id;
   std::uint64_t file_bytes = 0;
-  std::uint32_t copies = 0;  ///< how many copies were made of it
+  std::uint16_t copies = 0;  ///< how many copies were made of it
+  std::uint16_t nodes = 0;   ///< on so many each of its blocks is; 0: nobody has planned it
   bool operator==(const SegmentRef&) const = default;
 };
 
@@ -111,7 +112,7 @@ struct Manifest : BlockTable {
   std::int64_t time_ns = 0;
   Ledger ledger;
   /// First those that hold blocks, of this rank or of kAnyRank; then, in any number, those of other
-  /// ranks that the blocks elsewhere are counted on to be in.
+  /// ranks that are counted on: for blocks elsewhere, and for equal blocks that make up the copies.
   std::vector<SegmentRef> segments;
   std::vector<RegionRecord> regions;
 

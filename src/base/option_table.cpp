@@ -244,13 +244,13 @@ Result<void> parse_redundancy(std::string_view text, Settings& settings) {
   if (same_word(word, "erasure"))
     return fail(Code::unsupported,
                 "this version of Belay has no such stage yet; use none or replicas:K");
-  const auto copies = colon == text.npos ? std::nullopt : parse_count(text.substr(colon + 1));
-  if (!same_word(word, "replicas") || !copies || *copies < 1 || *copies > kMostCopies)
+  const auto copies = parse_count(text.substr(std::min(colon, text.size() - 1) + 1)).value_or(0);
+  if (!same_word(word, "replicas") || copies < 1 || copies > kMostCopies)
     return fail(Code::invalid_argument,
                 "must be none or replicas:K, where K from 1 to {} says on how many nodes every "
                 "block shall be, such as replicas:2",
                 kMostCopies);
-  settings.copies = static_cast<std::uint32_t>(*copies);
+  settings.copies = static_cast<std::uint32_t>(copies);
   return {};
 }
 

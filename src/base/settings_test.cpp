@@ -146,6 +146,9 @@ TEST(Settings, EveryGoodValueIsTaken) {
   EXPECT_EQ(with("BELAY_BACKGROUND", "thread").background, Background::thread);
   EXPECT_EQ(with("BELAY_LATE", "skip").late, Late::skip);
   EXPECT_EQ(with("BELAY_DEDUP", "none").dedup, Dedup::none);
+  EXPECT_EQ(with("BELAY_REDUNDANCY", "Replicas:3").copies, 3u);
+  EXPECT_EQ(with("BELAY_REDUNDANCY", "replicas:3").chosen_dedup(), Dedup::collective);
+  EXPECT_EQ(with("BELAY_REDUNDANCY", "none").chosen_dedup(), Dedup::local);
   EXPECT_EQ(with("BELAY_NODE", "node 7").node, "node 7");
   EXPECT_EQ(with("BELAY_NODE", std::string(250, 'n')).node->size(), 250u);
   EXPECT_EQ(with("BELAY_RANKS_PER_NODE", "1").ranks_per_node, 1u);
@@ -197,7 +200,11 @@ TEST(Settings, EveryWrongValueIsRefusedWithWhatWouldBeRight) {
       {"BELAY_STAGING", {"1048575", "25%", "0"}, "at least 1 MiB"},
       {"BELAY_BACKGROUND", {"fork", "threads"}, "thread or inline"},
       {"BELAY_LATE", {"drop"}, "wait or skip"},
-      {"BELAY_DEDUP", {"global"}, "none or local"},
+      {"BELAY_DEDUP", {"global"}, "none, local, collective or collective-unshuffled"},
+      {"BELAY_REDUNDANCY",
+       {"replicas", "replicas:", "replicas:0", "replicas:256", "replicas:x", "mirror", ":2"},
+       "such as replicas:2"},
+      {"BELAY_DEDUP_TABLE", {"0", "-1"}, "from 1 to"},
       {"BELAY_TRACK", {"soft-dirty"}, "auto or none"},
       {"BELAY_REDUNDANCY", {"replica:2", "mirror"}, "none"},
       {"BELAY_LEVELS", {"lokal:1", "1"}, "local:1"},
@@ -218,24 +225,13 @@ TEST(Settings, EveryWrongValueIsRefusedWithWhatWouldBeRight) {
 
 TEST(Settings, OptionsOfStagesThatAreNotThereAreUnsupported) {
   const Environment absent = {
-      {"BELAY_BACKGROUND", "head"},
-      {"BELAY_DEDUP", "collective"},
-      {"BELAY_DEDUP", "collective-unshuffled"},
-      {"BELAY_TRACK", "uffd"},
-      {"BELAY_TRACK", "mprotect"},
-      {"BELAY_REDUNDANCY", "replicas:2"},
-      {"BELAY_REDUNDANCY", "erasure:4+2"},
-      {"BELAY_LEVELS", "local:2"},
-      {"BELAY_LEVELS", "local:1,global:32"},
-      {"BELAY_LEVELS", "global:1"},
-      {"BELAY_LOCAL_CODEC", "lz4"},
-      {"BELAY_GLOBAL", "/lustre"},
-      {"BELAY_GLOBAL", ""},
-      {"BELAY_AGGREGATE", "32"},
-      {"BELAY_CODEC", "auto"},
-      {"BELAY_BANDWIDTH", "200MB"},
-      {"BELAY_HEADS_PER_NODE", "1"},
-      {"BELAY_DEDUP_TABLE", "131072"},
+      {"BELAY_BACKGROUND", "head"}, {"BELAY_TRACK", "uffd"},
+      {"BELAY_TRACK", "mprotect"},  {"BELAY_REDUNDANCY", "erasure:4+2"},
+      {"BELAY_LEVELS", "local:2"},  {"BELAY_LEVELS", "local:1,global:32"},
+      {"BELAY_LEVELS", "global:1"}, {"BELAY_LOCAL_CODEC", "lz4"},
+      {"BELAY_GLOBAL", "/lustre"},  {"BELAY_GLOBAL", ""},
+      {"BELAY_AGGREGATE", "32"},    {"BELAY_CODEC", "auto"},
+      {"BELAY_BANDWIDTH", "200MB"}, {"BELAY_HEADS_PER_NODE", "1"},
   };
   for (const auto& variable : absent) {
     const auto error = error_of(sources_of({variable}));
@@ -350,7 +346,8 @@ TEST(Settings, SeedsAreHexadecimal) {
 TEST(SharedSettings, ListWhatAllRanksMustHaveInCommon) {
   EXPECT_EQ(shared_settings(settings_of(sources_of({}))),
             "application=solver\nblock=16384\nhash=xxh3\nkeep=2\ninterval=auto\nmtbf=1d\n"
-            "background=thread\nlate=wait\nsegments=64\ntimeout=5m\ndedup=local\n");
+            "background=thread\nlate=wait\nsegments=64\ntimeout=5m\nredundancy=none\n"
+            "dedup=local\ndedup_table=131072\n");
 }
 
 TEST(SharedSettings, ChangeWithEachOfThemAndWithNothingElse) {

@@ -26,8 +26,7 @@ void Whereabouts::add(const HeldFile& file, Place place, Rank keeper) {
 void Whereabouts::remove(const SegmentId& id, bool copy, Place place) {
   const auto found = holders_.find(id);
   if (found == holders_.end()) return;
-  std::erase_if(found->second,
-                [&](const Holder& h) { return h.copy == copy && h.place == place; });
+  std::erase_if(found->second, [&](const Holder& h) { return h.copy == copy && h.place == place; });
   if (found->second.empty()) holders_.erase(found);
 }
 

@@ -16,7 +16,7 @@ Result<NodeLayout> NodeLayout::make(std::vector<Node> node_of_rank, std::uint32_
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   if (nodes.size() < copies)
     return fail(Code::invalid_argument,
-                "replicas: {} copies of each block need as many nodes, but the {} ranks run on {} "
+                "redundancy = replicas:{0} needs {0} nodes, but the {1} ranks run on {2} "
                 "(use more nodes or fewer copies; BELAY_NODE or BELAY_RANKS_PER_NODE tell nodes "
                 "apart that share a host)",
                 copies, node_of_rank.size(), nodes.size());

@@ -24,17 +24,17 @@ Result<void> check_elsewhere(Code code, const SegmentRef& segment) {
   return {};
 }
 
-/// `elsewhere` are the versions of which blocks are elsewhere.
+/// `held` are the versions of which there are blocks.
 Result<void> check_other(Code code, const Manifest& manifest, const SegmentId& id,
-                         const std::set<VersionKey>& elsewhere) {
+                         const std::set<VersionKey>& held) {
   if (id.rank == manifest.origin.rank || id.rank == kAnyRank)
     return fail(code, "segment {}-{}-{} comes after those of other ranks", id.key.run,
                 id.key.version, id.rank);
   if (id.rank >= manifest.origin.ranks)
     return fail(code, "it counts on a segment of rank {}, of {} ranks", id.rank,
                 manifest.origin.ranks);
-  if (!elsewhere.contains(id.key))
-    return fail(code, "it counts on segment {}-{}-{}, but has no blocks of that version elsewhere",
+  if (!held.contains(id.key))
+    return fail(code, "it counts on segment {}-{}-{}, but has no blocks of that version",
                 id.key.run, id.key.version, id.rank);
   return {};
 }
@@ -44,18 +44,18 @@ Result<void> check_segments(Code code, const Manifest& manifest) {
   if (holding > kMaxSegments)
     return fail(code, "{} segments hold its blocks, of at most {}", holding, kMaxSegments);
   std::set<SegmentId> seen;
-  std::set<VersionKey> elsewhere;
+  std::set<VersionKey> held;
   for (std::size_t i = 0; i < manifest.segments.size(); ++i) {
     const SegmentRef& segment = manifest.segments[i];
     if (!seen.insert(segment.id).second)
       return fail(code, "segment {}-{}-{} is listed twice", segment.id.key.run,
                   segment.id.key.version, segment.id.rank);
     if (i >= holding) {
-      BELAY_TRY(check_other(code, manifest, segment.id, elsewhere));
-    } else if (segment.id.rank == kAnyRank) {
-      BELAY_TRY(check_elsewhere(code, segment));
-      elsewhere.insert(segment.id.key);
+      BELAY_TRY(check_other(code, manifest, segment.id, held));
+      continue;
     }
+    held.insert(segment.id.key);
+    if (segment.id.rank == kAnyRank) BELAY_TRY(check_elsewhere(code, segment));
   }
   return {};
 }
@@ -107,7 +107,7 @@ Result<void> check_holders(Code code, const Manifest& manifest) {
 
 std::uint32_t format_of(const Manifest& manifest) {
   const auto is_of_the_first = [&](const SegmentRef& segment) {
-    return segment.id.rank == manifest.origin.rank && segment.copies == 0;
+    return segment.id.rank == manifest.origin.rank && segment.copies == 0 && segment.nodes == 0;
   };
   return std::all_of(manifest.segments.begin(), manifest.segments.end(), is_of_the_first)
              ? kFirstFormat

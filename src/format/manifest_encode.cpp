@@ -69,6 +69,7 @@ void put_segment_ref(WireWriter& writer, const SegmentRef& segment) {
   writer.field(segment.file_bytes);
   writer.field(segment.id.rank);
   writer.field(segment.copies);
+  writer.field(segment.nodes);
 }
 
 void put_region(WireWriter& writer, const RegionRecord& region) {

@@ -39,9 +39,9 @@ using Shares = std::map<std::pair<std::size_t, Rank>, vote::Retired>;
 
 Result<void> remove_shares(const StoreView& view, const Shares& shares, Log& log) {
   for (const auto& [place, retired] : shares) {
-    const auto& [node, rank] = place;
+    const std::size_t node = place.first;
     const auto tier = store::make_local_tier(view.files(), view.nodes()[node].directory);
-    if (!vote::remove_retired(*tier, retired, rank, log).empty())
+    if (!vote::remove_retired(*tier, retired, log).empty())
       return fail(Code::io, "not all files could be removed from {}; nothing is lost, try again",
                   tier->place());
     BELAY_TRY(tier->sync_names());
@@ -92,7 +92,8 @@ Result<void> prune(const StoreView& view, const PrunePlan& plan, Log& log) {
   Shares manifests;
   Shares segments;
   for (const PlannedFile& file : plan.manifests)
-    manifests[{file.node, file.parsed.rank}].manifests.push_back(file.parsed.key);
+    manifests[{file.node, file.parsed.rank}].manifests.push_back(
+        {file.parsed.key, file.parsed.rank});
   for (const PlannedFile& file : plan.segments)
     segments[{file.node, file.parsed.rank}].segments.push_back({file.parsed.key, file.parsed.rank});
   BELAY_TRY(remove_shares(view, manifests, log));

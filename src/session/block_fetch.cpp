@@ -157,8 +157,7 @@ Result<bool> Fetch::ask_and_answer() {
 Result<std::vector<LostBlock>> fetch_blocks(Equipment& equipment, os::Parallel& readers,
                                             ranks::Group& group,
                                             const catalog::Whereabouts& whereabouts,
-                                            const Manifest& manifest,
-                                            std::vector<LostBlock> lost) {
+                                            const Manifest& manifest, std::vector<LostBlock> lost) {
   BlockServer server(equipment.tier, readers, manifest.origin.store, equipment.log);
   return Fetch(equipment, group, whereabouts, manifest, server).run(std::move(lost));
 }

@@ -26,7 +26,6 @@ struct LostBlock {
 Result<std::vector<LostBlock>> fetch_blocks(Equipment& equipment, os::Parallel& readers,
                                             ranks::Group& group,
                                             const catalog::Whereabouts& whereabouts,
-                                            const Manifest& manifest,
-                                            std::vector<LostBlock> lost);
+                                            const Manifest& manifest, std::vector<LostBlock> lost);
 
 }  // namespace belay::session

@@ -31,6 +31,8 @@ State state_at(Rank rank, std::uint64_t step) {
 }
 
 struct Setting {
+  friend void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name; }
+
   const char* name;
   Rank ranks;
   const char* ranks_per_node;
@@ -61,8 +63,7 @@ class CopiesTest : public testing::TestWithParam<Setting> {
   }
 
   /// Runs `play_rank` for each rank; what it throws fails the test.
-  void play(const std::function<void(Rank, Session&)>& play_rank,
-            const std::vector<Rank>& places) {
+  void play(const std::function<void(Rank, Session&)>& play_rank, const std::vector<Rank>& places) {
     auto groups = ranks::make_thread_groups(GetParam().ranks, kPatienceNs);
     std::vector<std::thread> threads;
     for (Rank rank = 0; rank < GetParam().ranks; ++rank)
@@ -141,7 +142,7 @@ class CopiesTest : public testing::TestWithParam<Setting> {
   }
   void lose(const std::string& node) {
     for (const std::string& path : memory_.paths())
-      if (path.starts_with(node + "/")) EXPECT_TRUE(memory_.remove(path));
+      if (path.starts_with(node + "/")) must(memory_.remove(path));
   }
   /// Every way to lose `count` of the nodes.
   static std::vector<std::vector<std::string>> subsets(const std::vector<std::string>& nodes,
@@ -208,7 +209,7 @@ TEST_P(CopiesTest, SayWhatIsMissingAfterOneLossMore) {
     const auto restored = session.restore();
     ASSERT_FALSE(restored);
     EXPECT_EQ(restored.error().code(), Code::corruption) << restored.error().message();
-    EXPECT_FALSE(session.close());
+    must(session.close());
   });
 }
 

@@ -102,7 +102,9 @@ Result<void> ExchangeWindows::provide(ranks::Group& group,
   }
   if (enough) return {};
   BELAY_TRY(close());
-  for (auto& window : windows_) BELAY_ASSIGN(window, group.open_window(bytes_[group.rank()]));
+  for (auto& window : windows_) {
+    BELAY_ASSIGN(window, group.open_window(bytes_[group.rank()]));
+  }
   return {};
 }
 
@@ -138,8 +140,8 @@ Result<std::vector<KeptCopies::Source>> CopyExchange::announce(
   const auto bytes_from = plan.bytes_to(rank);
   std::vector<Rank> from;
   for (Rank sender = 0; sender < group.size(); ++sender)
-    if (sender != rank && (bytes_from[sender] > 0 ||
-                           contains(plan.manifest_keepers(layout, sender), rank)))
+    if (sender != rank &&
+        (bytes_from[sender] > 0 || contains(plan.manifest_keepers(layout, sender), rank)))
       from.push_back(sender);
   BELAY_ASSIGN(const auto received, group.exchange(out, from));
   std::vector<KeptCopies::Source> sources;

@@ -177,9 +177,9 @@ class SessionCore {
   vote::Holdings holdings_;
 
   session::ExchangeWindows windows_;
-  std::vector<session::Share> shares_;         ///< of the version in flight, by rank
-  std::vector<std::vector<Rank>> keepers_;     ///< of its manifests, by rank
-  std::optional<Error> spoiled_;               ///< why the version begun cannot be committed
+  std::vector<session::Share> shares_;      ///< of the version in flight, by rank
+  std::vector<std::vector<Rank>> keepers_;  ///< of its manifests, by rank
+  std::optional<Error> spoiled_;            ///< why the version begun cannot be committed
 
   std::shared_ptr<session::Flight> flight_;
   bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight

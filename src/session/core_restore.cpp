@@ -119,9 +119,9 @@ Result<void> SessionCore::fill(const Manifest& manifest,
     return lost->reason ? Result<void>(Unexpected(*lost->reason)) : Result<void>{};
   }
   // A rank that cannot read at all still answers the others.
-  auto left = session::fetch_blocks(equipment, readers, *parts_.group, parts_.claim.whereabouts,
-                                    manifest,
-                                    lost ? lost->blocks : std::vector<session::LostBlock>{});
+  auto left =
+      session::fetch_blocks(equipment, readers, *parts_.group, parts_.claim.whereabouts, manifest,
+                            lost ? lost->blocks : std::vector<session::LostBlock>{});
   if (!left) return Unexpected(left.error());
   if (!lost) return Unexpected(lost.error());
   if (left->empty()) return {};
@@ -146,9 +146,10 @@ Result<void> SessionCore::heal(const RestoreOptions& options) {
   BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
   if (lowest[0] == 1) return {};
   if (lowest[1] == 0) {
-    log_.warn("restore: something of version {} was lost; since not all of it was restored, the "
-              "next checkpoint puts it back",
-              manifest.origin.key.version);
+    log_.warn(
+        "restore: something of version {} was lost; since not all of it was restored, the "
+        "next checkpoint puts it back",
+        manifest.origin.key.version);
     return {};
   }
   log_.warn("restore: something of version {} was lost; a new version puts it back",

@@ -221,7 +221,7 @@ TEST_F(StoreIdentity, WrongOptionsAreRefusedBeforeAnythingIsWritten) {
   expect_error(try_open(wrong), Code::invalid_argument, {"block", "13"});
   wrong = options();
   wrong.redundancy = "replicas:2";
-  expect_error(try_open(wrong), Code::unsupported, {"redundancy"});
+  expect_error(try_open(wrong), Code::invalid_argument, {"redundancy", "nodes"});
   EXPECT_TRUE(memory_.paths().empty());
 }
 

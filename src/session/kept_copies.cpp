@@ -43,13 +43,14 @@ KeptCopies::KeptCopies(Equipment& equipment, format::SegmentHeader header,
 format::SegmentHeader KeptCopies::header_of(const Source& source) const {
   format::SegmentHeader header = header_;
   header.origin.rank = source.rank;
+  header.partial = std::find(source.sent.begin(), source.sent.end(), false) != source.sent.end();
   return header;
 }
 
 Result<void> KeptCopies::start(const Source& source, Copy& copy) {
   BELAY_ASSIGN(copy.buffer, os::AlignedMemory::allocate(kBufferBytes));
-  BELAY_ASSIGN(auto writer, store::FileWriter::create(equipment_.tier,
-                                                      format::copy_name(id_of(source))));
+  BELAY_ASSIGN(auto writer,
+               store::FileWriter::create(equipment_.tier, format::copy_name(id_of(source))));
   copy.writer.emplace(std::move(writer));
   copy.writer->lend(copy.buffer.bytes());
   return copy.writer->append(format::encode_segment_header(header_of(source)));

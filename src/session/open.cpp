@@ -138,20 +138,20 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   BELAY_TRY(within("open", check_same_settings(*group, parts.settings)));
 
   const std::string node = node_of(parts.settings, seams, group->rank());
-  if (parts.settings.plans_together())
+  if (parts.settings.plans_together()) {
     BELAY_ASSIGN(parts.layout, within("open", layout_of(*group, parts.settings, node)));
+  }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
   const Settings& settings = parts.settings;
-  BELAY_ASSIGN(
-      parts.claim,
-      within("open", vote::claim_store(around, {.store = settings.store,
-                                                .node = node,
-                                                .application = settings.application,
-                                                .host = seams.host,
-                                                .pid = seams.pid,
-                                                .patience_ns = lock_patience(settings),
-                                                .seed = settings.seed})));
+  BELAY_ASSIGN(parts.claim,
+               within("open", vote::claim_store(around, {.store = settings.store,
+                                                         .node = node,
+                                                         .application = settings.application,
+                                                         .host = seams.host,
+                                                         .pid = seams.pid,
+                                                         .patience_ns = lock_patience(settings),
+                                                         .seed = settings.seed})));
   BELAY_ASSIGN(parts.hasher,
                within("open", vote::agree_on(
                                   *group, make_hasher(settings.hash, parts.claim.identity.seed))));

@@ -124,8 +124,7 @@ Result<LostBlocks> read_regions(Equipment& equipment, os::Parallel& readers,
     if (segment.id.rank == kAnyRank)
       unread.blocks = std::move(wanted[i]);
     else
-      BELAY_TRY(
-          read_blocks(equipment, readers, manifest, segment, std::move(wanted[i]), unread));
+      BELAY_TRY(read_blocks(equipment, readers, manifest, segment, std::move(wanted[i]), unread));
     for (WantedBlock& block : unread.blocks) lost.blocks.push_back({std::move(block), segment.id});
     if (!lost.reason) lost.reason = std::move(unread.reason);
   }

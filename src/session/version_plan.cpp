@@ -25,8 +25,7 @@ Result<void> merge_step(ranks::Group& group, const dedup::NodeLayout& layout, st
   } else if (rank % (2 * step) == 0 && step < group.size() - rank) {
     const Rank from = rank + step;
     BELAY_ASSIGN(const auto received, group.exchange({}, {&from, 1}));
-    BELAY_ASSIGN(const auto theirs,
-                 FrequentBlocks::decode(received.front(), layout, capacity));
+    BELAY_ASSIGN(const auto theirs, FrequentBlocks::decode(received.front(), layout, capacity));
     table = FrequentBlocks::merge(table, theirs, layout, capacity);
   }
   return {};
@@ -102,8 +101,7 @@ std::vector<Rank> other_storers(const dedup::ReplicationPlan& plan, std::size_t 
 
 }  // namespace
 
-std::vector<Rank> VersionPlan::manifest_keepers(const dedup::NodeLayout& layout,
-                                                Rank owner) const {
+std::vector<Rank> VersionPlan::manifest_keepers(const dedup::NodeLayout& layout, Rank owner) const {
   std::vector<Rank> keepers;
   std::vector<dedup::Node> taken{layout.node_of(owner)};
   while (taken.size() < layout.copies()) {
@@ -126,11 +124,12 @@ Result<VersionPlan> plan_version(ranks::Group& group, const dedup::NodeLayout& l
   const Dedup mode = settings.chosen_dedup();
   const bool shuffled = mode == Dedup::collective;
   FrequentBlocks table;
-  if (shuffled || mode == Dedup::collective_unshuffled)
+  if (shuffled || mode == Dedup::collective_unshuffled) {
     BELAY_ASSIGN(table, merge_tables(group, layout, brought, settings.dedup_table));
-  BELAY_ASSIGN(const auto planner,
-               vote::agree_on(group, dedup::ReplicationPlanner::make(layout, table, brought,
-                                                                     group.rank())));
+  }
+  BELAY_ASSIGN(
+      const auto planner,
+      vote::agree_on(group, dedup::ReplicationPlanner::make(layout, table, brought, group.rank())));
   auto ring = dedup::Ring::unshuffled(layout);
   if (shuffled) {
     BELAY_ASSIGN(const auto send_bytes, gather_numbers(group, planner.send_bytes()));

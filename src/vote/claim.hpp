@@ -54,10 +54,10 @@ struct Claim {
   std::unique_ptr<store::Tier> tier;
   std::vector<std::unique_ptr<os::Lock>> locks;
   OwnSurvey own;
-  std::vector<Survey> surveys;              ///< of all ranks
-  std::vector<std::string> nodes;           ///< by rank: its failure domain
-  std::vector<std::string> directories;     ///< by rank: where it writes
-  catalog::Whereabouts whereabouts;         ///< of segments and their copies
+  std::vector<Survey> surveys;           ///< of all ranks
+  std::vector<std::string> nodes;        ///< by rank: its failure domain
+  std::vector<std::string> directories;  ///< by rank: where it writes
+  catalog::Whereabouts whereabouts;      ///< of segments and their copies
   ManifestSources sources;
 };
 

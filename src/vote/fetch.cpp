@@ -30,8 +30,8 @@ std::vector<Question> questions_of(const ManifestSources& sources, VersionKey ke
 
 /// Empty if it cannot be read.
 std::vector<std::byte> read_manifest(store::Tier& tier, VersionKey key, Rank owner, Log& log) {
-  auto bytes = store::read_whole(tier, format::manifest_name(key, owner),
-                                 format::check_manifest_front);
+  auto bytes =
+      store::read_whole(tier, format::manifest_name(key, owner), format::check_manifest_front);
   if (bytes) return *std::move(bytes);
   log.warn("manifest of rank {} for others: {}", owner, bytes.error().message());
   return {};
@@ -117,7 +117,8 @@ Result<Manifest> fetch_manifest(ranks::Group& group, store::Tier& tier,
     const std::byte wanted{1};
     BELAY_ASSIGN(const auto needy,
                  group.gather({&wanted, manifest ? std::size_t{0} : std::size_t{1}}));
-    const bool any = std::any_of(needy.begin(), needy.end(), [](const auto& n) { return !n.empty(); });
+    const bool any =
+        std::any_of(needy.begin(), needy.end(), [](const auto& n) { return !n.empty(); });
     if (!any) break;
     const auto questions = questions_of(sources, key, needy, attempt);
     BELAY_ASSIGN(const auto bytes, answer(group, tier, key, questions, log));

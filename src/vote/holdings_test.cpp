@@ -138,7 +138,8 @@ TEST(Holdings, ADamagedVersionDoesNotCountTowardsKeep) {
   make_version(holdings, manifest_of({2, 3}, {{2, 3}}));
   EXPECT_TRUE(retire(holdings, {}).manifests.empty()) << "3 and 1 are the two to keep";
   make_version(holdings, manifest_of({2, 4}, {{2, 4}}));
-  EXPECT_EQ(retire(holdings, {}).manifests, (std::vector<SegmentId>{{{1, 2}, kRank}, {{1, 1}, kRank}}));
+  EXPECT_EQ(retire(holdings, {}).manifests,
+            (std::vector<SegmentId>{{{1, 2}, kRank}, {{1, 1}, kRank}}));
 }
 
 TEST(Holdings, TheVersionThatTheNextOneBuildsOnStays) {

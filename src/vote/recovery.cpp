@@ -82,7 +82,8 @@ Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys, Rank 
     const auto& [key, presence] = *entry;
     const std::size_t needed = planted(Mistake::agree_on_maximum) ? 1 : surveys.size();
     const bool exists = presence.readable.size() >= needed;
-    recovery.known.push_back({key, exists, own_segments(own, presence.manifests.contains(rank), key)});
+    recovery.known.push_back(
+        {key, exists, own_segments(own, presence.manifests.contains(rank), key)});
     if (exists && !recovery.latest) recovery.latest = key.version;
     if (newest_trace == 0) newest_trace = key.version;
   }

@@ -77,7 +77,7 @@ TEST(Recovery, DamageOfEveryVoteIsNotAFirstStart) {
 }
 
 TEST(Recovery, AParentProvesThatAVersionExisted) {
-  const auto recovery = recover_first({survey_of({{{1, 2}, {1, 1}, true}}), survey_of({})});
+  const auto recovery = recover_first({survey_of({{{1, 2}, 0, {1, 1}, true}}), survey_of({})});
   EXPECT_EQ(recovery.latest, 2u);
 }
 

@@ -212,9 +212,8 @@ void judge_manifests(OwnSurvey& own, const catalog::Whereabouts& whereabouts, Ra
     const std::string missing = missing_segment(*own.found[i], whereabouts);
     entry.readable = missing.empty();
     if (!missing.empty()) log.warn("open: version {}: {}", entry.key.version, missing);
-    const bool is_new = std::none_of(own.readable.begin(), own.readable.end(), [&](const auto& m) {
-      return m.origin.key == entry.key;
-    });
+    const bool is_new = std::none_of(own.readable.begin(), own.readable.end(),
+                                     [&](const auto& m) { return m.origin.key == entry.key; });
     if (entry.readable && entry.rank == rank && is_new)
       own.readable.push_back(*std::move(own.found[i]));
   }

@@ -57,13 +57,13 @@ struct OwnSurvey {
   Survey survey;
   /// As survey.manifests, without their block arrays; unset: could not be read.
   std::vector<std::optional<Manifest>> found;
-  std::vector<Manifest> readable;          ///< of this rank, without their block arrays
-  std::vector<std::string> temporaries;    ///< of this rank, or looked after
-  std::vector<SegmentId> segments;         ///< of this rank, as names say
-  std::vector<SegmentId> kept_copies;      ///< looked after
-  std::vector<SegmentId> kept_manifests;   ///< of other ranks, looked after
-  std::vector<Run> run_records;            ///< names in the first place
-  std::vector<std::string> closed_marks;   ///< names in the first place
+  std::vector<Manifest> readable;         ///< of this rank, without their block arrays
+  std::vector<std::string> temporaries;   ///< of this rank, or looked after
+  std::vector<SegmentId> segments;        ///< of this rank, as names say
+  std::vector<SegmentId> kept_copies;     ///< looked after
+  std::vector<SegmentId> kept_manifests;  ///< of other ranks, looked after
+  std::vector<Run> run_records;           ///< names in the first place
+  std::vector<std::string> closed_marks;  ///< names in the first place
 };
 
 /// A directory that a rank looks into. Its ranks share the work: each looks after the files of some
