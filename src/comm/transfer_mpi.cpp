@@ -12,7 +12,8 @@
 namespace belay::ranks {
 namespace {
 
-// Large enough that MPI hands it over in one copy, small enough that what is packed stays in cache.
+// From 256 KiB to 4 MiB all sizes are about as fast; with kSends it bounds the memory that is
+// needed.
 constexpr std::size_t kPartBytes = 1u << 20;
 constexpr std::size_t kSends = 16;
 // Receives posted for each source. There is always one while bytes are to come from it: so every

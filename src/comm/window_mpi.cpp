@@ -16,15 +16,50 @@ namespace {
 
 constexpr int kPutTag = 3;
 
+/// The window of another rank, or of this one, in the memory of this process.
+class Reach {
+ public:
+  Reach() = default;
+  explicit Reach(std::byte* place) : place_(place) {}
+
+  /// False: it cannot be written to from here.
+  explicit operator bool() const { return place_ != nullptr; }
+
+  void write(const Put& put) {
+    map(put.offset, bytes_of(put));
+    std::byte* to = place_ + put.offset;
+    for (const auto& piece : put.pieces) {
+      os::copy_past_cache(to, piece.data(), piece.size());
+      to += piece.size();
+    }
+  }
+
+ private:
+  /// The memory is real since its owner made it so, but the first write to each of its pages from
+  /// another process still costs a fault, which takes longer than to copy the page. All at once
+  /// they take a third of that. An error only means that they are taken one by one.
+  void map(std::uint64_t offset, std::uint64_t bytes) {
+    constexpr std::uint64_t kWorthwhile = 64u << 10;
+    if (bytes < kWorthwhile || (offset >= mapped_from_ && offset + bytes <= mapped_to_)) return;
+    static_cast<void>(os::populate({place_ + offset, bytes}));
+    const bool apart = offset > mapped_to_ || offset + bytes < mapped_from_;
+    mapped_from_ = apart ? offset : std::min(mapped_from_, offset);
+    mapped_to_ = apart ? offset + bytes : std::max(mapped_to_, offset + bytes);
+  }
+
+  std::byte* place_ = nullptr;
+  std::uint64_t mapped_from_ = 0;
+  std::uint64_t mapped_to_ = 0;
+};
+
 class MpiWindow : public Window {
  public:
-  /// `places`: where the windows of all ranks begin in this process; null: they cannot be reached.
   MpiWindow(std::shared_ptr<Link> link, WindowMemory memory, std::vector<std::uint64_t> windows,
-            std::vector<std::byte*> places)
+            std::vector<Reach> reaches)
       : link_(std::move(link)),
         memory_(std::move(memory)),
         windows_(std::move(windows)),
-        places_(std::move(places)),
+        reaches_(std::move(reaches)),
         transfer_(*link_) {}
 
   std::span<std::byte> bytes() override { return memory_.bytes(); }
@@ -60,42 +95,28 @@ class MpiWindow : public Window {
     return link_->check_usable(call);
   }
 
-  std::byte* place_of(Rank rank) {
-    return rank == link_->rank() ? memory_.bytes().data() : places_[rank];
-  }
-
-  bool in_reach(Rank rank) const { return rank == link_->rank() || places_[rank] != nullptr; }
-
   Result<void> move(std::span<const Put> puts, std::span<const Landing> landings,
                     const std::string& call) {
     Shipment shipment{.sends = {}, .arrivals = {}, .tag = kPutTag};
     for (const Put& put : puts)
-      if (!in_reach(put.target)) shipment.sends.push_back(&put);
+      if (!reaches_[put.target]) shipment.sends.push_back(&put);
     for (const Landing& landing : landings)
-      if (!in_reach(landing.source))
+      if (!reaches_[landing.source])
         shipment.arrivals.push_back(
             {landing.source, memory_.bytes().subspan(landing.offset, landing.bytes)});
     BELAY_TRY(transfer_.start(shipment, call));
     for (const Put& put : puts)
-      if (in_reach(put.target)) copy(put);
+      if (Reach& reach = reaches_[put.target]) reach.write(put);
     BELAY_TRY(transfer_.finish());
     BELAY_TRY(memory_.sync());
     BELAY_TRY(link_->meet(link_->deadline(), call));
     return memory_.sync();
   }
 
-  void copy(const Put& put) {
-    std::byte* to = place_of(put.target) + put.offset;
-    for (const auto& piece : put.pieces) {
-      os::copy_past_cache(to, piece.data(), piece.size());
-      to += piece.size();
-    }
-  }
-
   const std::shared_ptr<Link> link_;
   WindowMemory memory_;
   const std::vector<std::uint64_t> windows_;  ///< the sizes of all ranks' windows
-  const std::vector<std::byte*> places_;
+  std::vector<Reach> reaches_;                ///< by rank
   Transfer transfer_;
   bool closed_ = false;
 };
@@ -109,15 +130,17 @@ Result<void> agree(Link& link, const Result<void>& mine, const std::string& call
   return {};
 }
 
-Result<std::vector<std::byte*>> find_places(const Neighbours& neighbours,
-                                            const WindowMemory& memory,
-                                            const std::vector<std::uint64_t>& skipped) {
-  std::vector<std::byte*> places(skipped.size());
+Result<std::vector<Reach>> find_reaches(const Link& link, const Neighbours& neighbours,
+                                        WindowMemory& memory,
+                                        const std::vector<std::uint64_t>& skipped) {
+  std::vector<Reach> reaches(link.size());
   for (std::size_t i = 0; i < neighbours.ranks.size(); ++i) {
     const Rank rank = neighbours.ranks[i];
-    BELAY_ASSIGN(places[rank], memory.place_of(static_cast<int>(i), skipped[rank]));
+    BELAY_ASSIGN(std::byte * place, memory.place_of(static_cast<int>(i), skipped[rank]));
+    reaches[rank] = Reach(place);
   }
-  return places;
+  reaches[link.rank()] = Reach(memory.bytes().data());
+  return reaches;
 }
 
 }  // namespace
@@ -135,9 +158,9 @@ Result<std::unique_ptr<Window>> open_mpi_window(const std::shared_ptr<Link>& lin
   }
   BELAY_ASSIGN(const auto skipped,
                link->gather_words(memory->skipped_bytes(), link->deadline(), call));
-  BELAY_ASSIGN(auto places, find_places(neighbours, *memory, skipped));
-  return std::unique_ptr<Window>(
-      std::make_unique<MpiWindow>(link, *std::move(memory), std::move(windows), std::move(places)));
+  BELAY_ASSIGN(auto reaches, find_reaches(*link, neighbours, *memory, skipped));
+  return std::unique_ptr<Window>(std::make_unique<MpiWindow>(
+      link, *std::move(memory), std::move(windows), std::move(reaches)));
 }
 
 }  // namespace belay::ranks
