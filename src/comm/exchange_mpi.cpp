@@ -17,9 +17,11 @@ struct Inbox {
   std::vector<std::vector<std::byte>> messages;
 };
 
-Result<void> ship(Transfer& transfer, const std::vector<Put>& sends,
-                  const std::vector<Arrival>& arrivals, int tag) {
-  BELAY_TRY(transfer.start({.sends = sends, .arrivals = arrivals, .tag = tag}, "exchange"));
+Result<void> ship(Transfer& transfer, const std::vector<Put>& sends, std::vector<Arrival> arrivals,
+                  int tag) {
+  Shipment shipment{.sends = {}, .arrivals = std::move(arrivals), .tag = tag};
+  for (const Put& put : sends) shipment.sends.push_back(&put);
+  BELAY_TRY(transfer.start(shipment, "exchange"));
   return transfer.finish();
 }
 
@@ -37,7 +39,7 @@ Result<void> exchange_lengths(Transfer& transfer, Rank rank, std::span<const Mes
   for (std::size_t i = 0; i < from.size(); ++i)
     if (from[i] != rank)
       arrivals.push_back({from[i], std::as_writable_bytes(std::span(&inbox.lengths[i], 1))});
-  return ship(transfer, sends, arrivals, kLengthTag);
+  return ship(transfer, sends, std::move(arrivals), kLengthTag);
 }
 
 Result<void> exchange_bytes(Transfer& transfer, Rank rank, std::span<const Message> out,
@@ -52,7 +54,7 @@ Result<void> exchange_bytes(Transfer& transfer, Rank rank, std::span<const Messa
     inbox.messages[i].resize(inbox.lengths[i]);
     arrivals.push_back({from[i], inbox.messages[i]});
   }
-  return ship(transfer, sends, arrivals, kMessageTag);
+  return ship(transfer, sends, std::move(arrivals), kMessageTag);
 }
 
 void keep_own(Rank rank, std::span<const Message> out, std::span<const Rank> from, Inbox& inbox) {

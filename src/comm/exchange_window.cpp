@@ -121,6 +121,7 @@ class ExchangeWindow : public Window {
   std::span<std::byte> bytes() override { return memory_.bytes().first(bytes_); }
 
   Result<void> put(std::span<const Put> puts, std::span<const Landing> landings) override {
+    if (closed_) return fail(Code::invalid_argument, "put: the window is closed");
     const auto checked = check_round(group_.rank(), puts, landings, windows_);
     BELAY_ASSIGN(const auto all,
                  gather_words(group_, describe_round(!checked, puts, landings), kPrefixWords));
@@ -133,9 +134,11 @@ class ExchangeWindow : public Window {
   }
 
   Result<void> close() override {
+    if (closed_) return fail(Code::invalid_argument, "close: the window is closed");
     BELAY_TRY(group_.gather({}));
     memory_ = {};
     bytes_ = 0;
+    closed_ = true;
     return {};
   }
 
@@ -175,6 +178,7 @@ class ExchangeWindow : public Window {
   os::AlignedMemory memory_;
   std::uint64_t bytes_;
   const Words windows_;  ///< the sizes of all ranks' windows
+  bool closed_ = false;
 };
 
 }  // namespace

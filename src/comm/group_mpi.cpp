@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/try.hpp"
-#include "comm/exchange_window.hpp"
 #include "comm/mpi_group.hpp"
 #include "comm/mpi_link.hpp"
 #include "comm/mpi_transfer.hpp"
+#include "comm/mpi_window.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace belay::ranks {
@@ -47,8 +48,8 @@ Result<void> check_communicator(MPI_Comm communicator) {
 
 class LinkGroup : public MpiGroup {
  public:
-  LinkGroup(MPI_Comm communicator, std::shared_ptr<Link> link)
-      : communicator_(communicator), link_(std::move(link)) {}
+  LinkGroup(MPI_Comm communicator, std::shared_ptr<Link> link, Rank most_neighbours)
+      : communicator_(communicator), link_(std::move(link)), most_neighbours_(most_neighbours) {}
 
   Rank rank() const override { return link_->rank(); }
   Rank size() const override { return link_->size(); }
@@ -113,7 +114,18 @@ class LinkGroup : public MpiGroup {
   }
 
   Result<std::unique_ptr<Window>> open_window(std::uint64_t bytes) override {
-    return open_exchange_window(*this, bytes);
+    BELAY_TRY(link_->check_usable("open a window"));
+    if (!neighbours_) {
+      // Asked for here, as few groups open windows, and it blocks: all are known to be there.
+      BELAY_TRY(link_->meet(link_->deadline(), "open a window"));
+      auto found = find_neighbours(*link_, most_neighbours_);
+      if (!found) {
+        link_->break_off(found.error());
+        return Unexpected(std::move(found).error());
+      }
+      neighbours_ = *std::move(found);
+    }
+    return open_mpi_window(link_, *neighbours_, bytes);
   }
 
   Result<std::unique_ptr<Group>> duplicate() override;
@@ -155,6 +167,8 @@ class LinkGroup : public MpiGroup {
 
   const MPI_Comm communicator_;
   const std::shared_ptr<Link> link_;
+  const Rank most_neighbours_;
+  std::optional<Neighbours> neighbours_;  ///< once a window was opened
 };
 
 /// Collective: a link over a duplicate of `communicator`.
@@ -190,16 +204,18 @@ Result<std::unique_ptr<Group>> LinkGroup::duplicate() {
     link_->break_off(second.error());
     return Unexpected(std::move(second).error());
   }
-  return std::unique_ptr<Group>(std::make_unique<LinkGroup>(communicator_, *std::move(second)));
+  return std::unique_ptr<Group>(
+      std::make_unique<LinkGroup>(communicator_, *std::move(second), most_neighbours_));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Group>> make_mpi_group(MPI_Comm communicator, std::uint64_t timeout_ns,
-                                              os::Clock& clock) {
+                                              os::Clock& clock, Rank most_neighbours) {
   BELAY_TRY(check_communicator(communicator));
   BELAY_ASSIGN(std::shared_ptr<Link> link, make_link(communicator, timeout_ns, clock));
-  return std::unique_ptr<Group>(std::make_unique<LinkGroup>(communicator, std::move(link)));
+  return std::unique_ptr<Group>(
+      std::make_unique<LinkGroup>(communicator, std::move(link), most_neighbours));
 }
 
 }  // namespace belay::ranks

@@ -164,8 +164,10 @@ Result<void> Link::close() {
   // MPI_Comm_free may wait for all ranks without a deadline, so they meet here first.
   BELAY_TRY(meet(deadline(), "close"));
   ended_ = Error(Code::invalid_argument, "the group is closed");
-  if (const int error = MPI_Comm_free(&communicator_); error != MPI_SUCCESS)
-    return Unexpected(mpi_error("MPI_Comm_free", error));
+  owned_.push_back(communicator_);
+  for (MPI_Comm& communicator : owned_)
+    if (const int error = MPI_Comm_free(&communicator); error != MPI_SUCCESS)
+      return Unexpected(mpi_error("MPI_Comm_free", error));
   return {};
 }
 

@@ -29,11 +29,13 @@ class MpiGroup : public Group {
   virtual MPI_Comm communicator() const = 0;
 };
 
-/// Collective over `communicator`, which is duplicated and otherwise left alone; its error handler
-/// stays what it is. The group is an MpiGroup. `clock` must outlive it.
-/// invalid_argument: MPI is not running, or this is no intracommunicator. peer_lost: not all ranks
-/// of `communicator` called within `timeout_ns`.
+/// `most_neighbours`: so many ranks of a host, at most, share the memory of windows; 0: all of
+/// them. Tests play hosts with it, between which puts go by messages. Collective over
+/// `communicator`, which is duplicated and otherwise left alone; its error handler stays what it
+/// is. The group is an MpiGroup. `clock` must outlive it. invalid_argument: MPI is not running, or
+/// this is no intracommunicator. peer_lost: not all ranks of `communicator` called within
+/// `timeout_ns`.
 Result<std::unique_ptr<Group>> make_mpi_group(MPI_Comm communicator, std::uint64_t timeout_ns,
-                                              os::Clock& clock);
+                                              os::Clock& clock, Rank most_neighbours = 0);
 
 }  // namespace belay::ranks

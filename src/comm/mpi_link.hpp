@@ -104,6 +104,8 @@ class Link {
                       const std::string& call);
   /// Ends the link because of `error`.
   void break_off(const Error& error);
+  /// Leaves a communicator made from this one to close().
+  void own(MPI_Comm made) { owned_.push_back(made); }
 
   /// Collectives of which everything else is made.
   Result<void> meet(const Deadline& deadline, const std::string& call);
@@ -120,6 +122,7 @@ class Link {
   const std::uint64_t timeout_ns_;
   os::Clock& clock_;
   std::optional<Error> ended_;
+  std::vector<MPI_Comm> owned_;
 };
 
 }  // namespace belay::ranks

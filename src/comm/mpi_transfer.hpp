@@ -22,11 +22,11 @@ struct Arrival {
   std::span<std::byte> place;
 };
 
-/// One of each: `sends` of this rank and `arrivals` here. Between two ranks, the sender's puts and
-/// the receiver's arrivals have the same lengths in the same order, but for those of no bytes.
+/// Puts of this rank, and arrivals here. Between two ranks, puts in the order of their offsets and
+/// arrivals in the order of their places have the same lengths, but for those of no bytes.
 struct Shipment {
-  std::span<const Put> sends;         ///< offsets play no role
-  std::span<const Arrival> arrivals;  ///< not from oneself
+  std::vector<const Put*> sends;  ///< not to oneself
+  std::vector<Arrival> arrivals;  ///< not from oneself
   int tag = 0;
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers do not know
 
 #if defined(__x86_64__)
 constexpr std::size_t kLineBytes = 64;
@@ -57,6 +58,27 @@ Result<AlignedMemory> AlignedMemory::allocate(std::size_t bytes) {
 
 AlignedMemory::~AlignedMemory() {
   if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+Result<void> populate(std::span<std::byte> bytes) {
+  if (bytes.empty()) return {};
+  const auto first = reinterpret_cast<std::uintptr_t>(bytes.data()) / kPageBytes * kPageBytes;
+  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size());
+  void* const pages = reinterpret_cast<void*>(first);
+  for (;;) {
+    if (::madvise(pages, end - first, kPopulateWrite) == 0) return {};
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno == EINVAL) break;
+    return Unexpected(Error(Code::no_space, "no memory for " + std::to_string(bytes.size()) +
+                                                " bytes: " + std::strerror(errno)));
+  }
+  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
+    auto* byte = reinterpret_cast<volatile std::byte*>(&bytes[at]);
+    *byte = *byte;
+  }
+  auto* last = reinterpret_cast<volatile std::byte*>(&bytes.back());
+  *last = *last;
+  return {};
 }
 
 void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes) {

@@ -35,4 +35,9 @@ class AlignedMemory {
 /// and so saves reading the destination first (twice as fast on cold data).
 void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes);
 
+/// Gives every page of this shared or private mapping memory, and keeps what is written there.
+/// no_space if the file behind it, or the system, has none; without this, the first write would end
+/// the process. Kernels before 5.14 cannot tell, and end it here.
+Result<void> populate(std::span<std::byte> bytes);
+
 }  // namespace belay::os

@@ -2,7 +2,6 @@
 #include "comm/mpi_group.hpp"
 #include "conformance/exchange_checks.hpp"
 #include "conformance/group_checks.hpp"
-#include "conformance/window_checks.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -44,8 +43,6 @@ TEST_P(MpiGroupConformance, Holds) {
 INSTANTIATE_TEST_SUITE_P(Group, MpiGroupConformance, ::testing::ValuesIn(kGroupChecks),
                          name_of_check);
 INSTANTIATE_TEST_SUITE_P(Exchange, MpiGroupConformance, ::testing::ValuesIn(kExchangeChecks),
-                         name_of_check);
-INSTANTIATE_TEST_SUITE_P(Window, MpiGroupConformance, ::testing::ValuesIn(kWindowChecks),
                          name_of_check);
 
 TEST(MpiGroup, GatherTakesSeveralRoundsForWhatOneCannotMove) {
