@@ -24,6 +24,8 @@ struct State {
 State state_at(Rank rank, std::uint64_t step) {
   State state{step, noise(700 + 100 * rank + 13 * step, 1000 * rank + 1), noise(900, 7),
               noise(640, 50 + rank / 2)};
+  // The last rank has nothing of its own, only what others have too.
+  if (rank == 3) state.own = state.shared;
   // A part changes with every step; the rest stays.
   for (std::size_t i = 0; i < state.own.size(); i += 5 * kPerBlock) state.own[i] = step;
   for (std::size_t i = 0; i < state.shared.size(); i += 3 * kPerBlock) state.shared[i] = step;

@@ -136,10 +136,18 @@ Result<void> survey_place(const SurveyedPlace& place, bool first, Rank rank, Own
   return {};
 }
 
+/// Its blocks may be in a segment of another rank that has equal ones.
+bool may_be_elsewhere(const Manifest& manifest, const SegmentRef& segment,
+                      const catalog::Whereabouts& whereabouts) {
+  return std::any_of(manifest.segments.begin(), manifest.segments.end(), [&](const auto& other) {
+    return other.id.key == segment.id.key && whereabouts.found(other);
+  });
+}
+
 /// Why the blocks of this manifest cannot be there; empty if they may be.
 std::string missing_segment(const Manifest& manifest, const catalog::Whereabouts& whereabouts) {
   for (const SegmentRef& segment : manifest.segments) {
-    if (segment.id.rank == kAnyRank || whereabouts.found(segment)) continue;
+    if (may_be_elsewhere(manifest, segment, whereabouts)) continue;
     const std::string name = format::segment_name(segment.id);
     const auto& holders = whereabouts.holders(segment.id);
     if (holders.empty()) return name + " was not found";

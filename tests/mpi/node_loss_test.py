@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real jobs under mpirun on played nodes, whose directories are deleted or damaged: the job is
+killed, nodes are lost, and it must end with the digest of an undisturbed run."""
+import contextlib
+import itertools
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["EXAMPLE"]
+SECONDS = 60  # for one job; a hang is a failure
+JOB = ["--rows", "200", "--cols", "256", "--steps", "60"]
+
+
+class NodeLoss(unittest.TestCase):
+    def setUp(self):
+        memory = pathlib.Path("/dev/shm")
+        self.place = pathlib.Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
+        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
+
+    def environment(self, store, redundancy, **more):
+        return os.environ | {
+            "BELAY_STORE": str(self.place / store), "BELAY_INTERVAL": "2 calls",
+            "BELAY_RANKS_PER_NODE": "1", "BELAY_REDUNDANCY": redundancy, "BELAY_BLOCK": "4KiB",
+            "TMPDIR": str(self.place), "OMPI_MCA_btl_vader_backing_directory": str(self.place),
+        } | more
+
+    def command(self, ranks, *more):
+        return [os.environ["MPIEXEC"], "-n", str(ranks), PROGRAM, *JOB, *more]
+
+    def run_job(self, store, redundancy, ranks, **more):
+        return subprocess.run(self.command(ranks), env=self.environment(store, redundancy, **more),
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    def digest(self, done):
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return re.search(r"^digest ([0-9a-f]{16})$", done.stdout, re.M)[1]
+
+    def versions(self, store):
+        """By version: the ranks of which some node has the manifest."""
+        found = {}
+        for file in (self.place / store).glob("node-*/manifest-*"):
+            if name := re.fullmatch(r"manifest-\d+-(\d+)-(\d+)", file.name):
+                found.setdefault(int(name[1]), set()).add(int(name[2]))
+        return found
+
+    def kill_after(self, store, redundancy, ranks, versions, during=lambda newest: None):
+        """Starts the job and kills all of its processes once so many versions are there."""
+        with subprocess.Popen(self.command(ranks, "--pace", "20"),
+                              env=self.environment(store, redundancy),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as launcher:
+            deadline = time.monotonic() + SECONDS
+            seen = set()
+            while len(seen) < versions:
+                seen |= {v for v, r in self.versions(store).items() if len(r) == ranks}
+                during(len(seen))
+                self.assertIsNone(launcher.poll(), "it ended before it could be killed")
+                self.assertLess(time.monotonic(), deadline, "no new version")
+                time.sleep(0.005)
+            for process in self.descendants(launcher.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            launcher.wait(SECONDS)
+
+    @staticmethod
+    def descendants(process):
+        """Children before their parents, `process` last."""
+        found = []
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            for thread in pathlib.Path(f"/proc/{process}/task").iterdir():
+                for child in (thread / "children").read_text(encoding="ascii").split():
+                    found += NodeLoss.descendants(int(child))
+        return found + [process]
+
+    def nodes(self, store):
+        return sorted((self.place / store).glob("node-*"))
+
+    def killed_job(self, redundancy, ranks, **more):
+        """(digest of an undisturbed run, a store with several versions of a killed one)"""
+        calm = self.digest(self.run_job("calm", redundancy, ranks))
+        self.kill_after("killed", redundancy, ranks, 6, **more)
+        return calm, self.place / "killed"
+
+    def check_every_subset(self, redundancy, ranks, losses):
+        calm, killed = self.killed_job(redundancy, ranks)
+        for lost in itertools.combinations(range(ranks), losses):
+            with self.subTest(lost=lost):
+                shutil.rmtree(self.place / "trial", ignore_errors=True)
+                shutil.copytree(killed, self.place / "trial")
+                for node in lost:
+                    shutil.rmtree(self.place / "trial" / f"node-{node}")
+                done = self.run_job("trial", redundancy, ranks)
+                self.assertEqual(self.digest(done), calm)
+                self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
+
+    def test_two_replicas_survive_the_loss_of_any_node(self):
+        self.check_every_subset("replicas:2", 4, 1)
+
+    def test_three_replicas_survive_the_loss_of_any_two_nodes(self):
+        self.check_every_subset("replicas:3", 4, 2)
+
+    def test_a_loss_after_the_healing_is_survived_again(self):
+        calm, killed = self.killed_job("replicas:2", 4)
+        for node in (1, 2, 0):
+            shutil.rmtree(killed / f"node-{node}")
+            with contextlib.suppress(AssertionError):  # it may be done before it is killed
+                self.kill_after("killed", "replicas:2", 4, 2 + len(self.versions("killed")))
+        self.assertEqual(self.digest(self.run_job("killed", "replicas:2", 4)), calm)
+
+    def test_one_loss_more_is_an_error_that_says_what_is_missing(self):
+        _, killed = self.killed_job("replicas:2", 4)
+        for node in (1, 2):
+            shutil.rmtree(killed / f"node-{node}")
+        done = self.run_job("killed", "replicas:2", 4)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout + done.stderr, r"no version .* can be restored")
+
+    def test_a_job_comes_back_on_other_nodes_and_with_an_empty_disk(self):
+        calm, killed = self.killed_job("replicas:2", 4)
+        (killed / "node-3").rename(killed / "elsewhere")
+        shutil.rmtree(killed / "elsewhere")
+        (killed / "node-0").rename(killed / "swap")
+        (killed / "node-2").rename(killed / "node-0")
+        (killed / "swap").rename(killed / "node-2")
+        done = self.run_job("killed", "replicas:2", 4)
+        self.assertEqual(self.digest(done), calm)
+        self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
+
+    def test_damaged_files_are_replaced_by_copies(self):
+        calm, killed = self.killed_job("replicas:2", 4)
+        for file in (killed / "node-1").glob("*-*-*-*"):
+            data = bytearray(file.read_bytes())
+            data[len(data) // 3::997] = bytes(len(data[len(data) // 3::997]))
+            file.write_bytes(data)
+        done = self.run_job("killed", "replicas:2", 4)
+        self.assertEqual(self.digest(done), calm)
+        self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
+
+    def test_a_node_lost_while_the_job_runs_is_written_anew(self):
+        lost = []
+
+        def lose(newest):
+            if newest == 2 and not lost:
+                lost.append(1)
+                for file in (self.place / "killed" / "node-1").glob("*-*-*-*"):
+                    with contextlib.suppress(FileNotFoundError):
+                        file.unlink()
+
+        calm, killed = self.killed_job("replicas:2", 4, during=lose)
+        self.assertTrue(lost)
+        shutil.rmtree(killed / "node-2")  # what was lost first must be safe again by now
+        done = self.run_job("killed", "replicas:2", 4)
+        self.assertEqual(self.digest(done), calm)
+        self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
+
+    def test_more_copies_than_nodes_are_refused_before_anything_is_written(self):
+        done = self.run_job("refused", "replicas:5", 4)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("needs 5 nodes", done.stdout + done.stderr)
+        self.assertFalse((self.place / "refused").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
