@@ -141,6 +141,16 @@ class GoodStores(ToolTest):
         self.assertEqual(found["live_bytes"], sum(h["ledger"]["protected_bytes"] for h in found["history"][:1]))
         self.assertLessEqual(found["live_bytes"], found["retained_bytes"])
 
+    def test_times_of_a_version_are_told_as_the_slowest_ranks_and_as_a_sum(self):
+        store = made_store() / "store"
+        found = self.run_json("stats", store=store)
+        for version in found["history"]:
+            shown = self.run_json("show", version["version"], store=store)
+            times = [part["ledger"]["blocking_ns"] for part in shown["parts"]]
+            self.assertEqual(len(times), 2)
+            for said in version, shown:
+                self.assertEqual((said["blocking_max_ns"], said["ledger"]["blocking_ns"]), (max(times), sum(times)))
+
     def test_prune_keeps_what_it_says_and_what_that_needs(self):
         store = self.copy()
         before = tool.files_of(store)
