@@ -47,7 +47,11 @@ StoreScan::StoreScan(os::Files& files, std::vector<std::string> stores) : view_(
 }
 
 Result<void> StoreScan::find_nodes(const std::string& store) {
-  BELAY_ASSIGN(const auto entries, within("store", view_.files_->list(store)));
+  auto listed = view_.files_->list(store);
+  if (!listed && listed.error().code() == Code::not_found)
+    return fail(Code::not_found, "store: {}; give the store with --store or in BELAY_STORE",
+                listed.error().message());
+  BELAY_ASSIGN(const auto entries, within("store", std::move(listed)));
   bool found = false;
   bool inside = false;
   for (const os::DirectoryEntry& entry : entries) {
