@@ -207,6 +207,9 @@ class OtherStores(ToolTest):
 
     def test_an_empty_store_has_no_versions(self):
         (self.place / "empty" / "node-a").mkdir(parents=True)
+        (self.place / "figures").mkdir()
+        (self.place / "figures" / "machine-a.json").write_text("{}", encoding="utf-8")
+        self.assertEqual(self.run_json("list", store=self.place / "figures")["versions"], [])
         store = self.place / "empty"
         for command in "list", "check", "stats", "prune":
             self.run_ok(*tool.arguments_of(command), store=store)
