@@ -137,8 +137,11 @@ std::string show_time(const Settings& settings) {
 }
 
 Result<void> parse_store(std::string_view text, Settings& settings) {
-  if (text.find('\0') != text.npos)
-    return fail(Code::invalid_argument, "must be the path of a directory, without NUL");
+  // The kernel would take all but NUL, but terminals and logs that show the path would not.
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (std::any_of(text.begin(), text.end(), is_control))
+    return fail(Code::invalid_argument,
+                "must be the path of a directory, without control characters");
   settings.store = text;
   return {};
 }

@@ -212,7 +212,9 @@ TEST(Settings, EveryWrongValueIsRefusedWithWhatWouldBeRight) {
       {"BELAY_NODE", {"a/b", "/", ".", "..", "a\nb", "\xFF", std::string(251, 'n')}, "250 bytes"},
       {"BELAY_RANKS_PER_NODE", {"0", "4294967296"}, "from 1 to"},
       {"BELAY_APPLICATION", {"a\tb", "\xC0\x80", std::string(256, 'a')}, "1 to 255 bytes of UTF-8"},
-      {"BELAY_STORE", {std::string("a\0b", 3)}, "without NUL"},
+      {"BELAY_STORE",
+       {std::string("a\0b", 3), "a\nb", "\x1b[31m", "a\x7f"},
+       "without control characters"},
   };
   for (const auto& [variable, values, right] : wrong)
     for (const auto& value : values) {

@@ -166,7 +166,11 @@ Result<void> StoreRepair::move(std::size_t node, const std::string& file,
   const std::string directory = view_.nodes()[node].directory;
   const std::string quarantine = directory + "/" + kQuarantineName;
   os::Files& files = view_.files();
-  BELAY_TRY(files.make_directory(quarantine));
+  // Of something else in its place: the store is at fault, not how the tool was called.
+  if (auto made = files.make_directory(quarantine); !made)
+    return fail(
+        made.error().code() == Code::invalid_argument ? Code::corruption : made.error().code(),
+        "{}", made.error().message());
   for (int copy = 1;; ++copy) {
     const std::string to =
         copy == 1 ? quarantine + "/" + file : fmt::format("{}/{}.{}", quarantine, file, copy);

@@ -40,6 +40,20 @@ bool is_a(const FoundFile& file, format::NameKind kind) {
   return file.parsed && !file.parsed->temporary && file.parsed->kind == kind;
 }
 
+Result<std::vector<os::DirectoryEntry>> list_store(os::Files& files, const std::string& store) {
+  auto listed = within("store", files.list(store));
+  if (listed || listed.error().code() != Code::not_found) return listed;
+  return fail(Code::not_found, "{}; give the store with --store or in BELAY_STORE",
+              listed.error().message());
+}
+
+/// `belay bench` keeps its figures in a store, perhaps before the first job comes.
+bool is_unused(const std::vector<os::DirectoryEntry>& entries) {
+  return std::all_of(entries.begin(), entries.end(), [](const auto& entry) {
+    return entry.name.starts_with("machine-") && entry.name.ends_with(".json");
+  });
+}
+
 }  // namespace
 
 StoreScan::StoreScan(os::Files& files, std::vector<std::string> stores) : view_(files) {
@@ -47,7 +61,7 @@ StoreScan::StoreScan(os::Files& files, std::vector<std::string> stores) : view_(
 }
 
 Result<void> StoreScan::find_nodes(const std::string& store) {
-  BELAY_ASSIGN(const auto entries, within("store", view_.files_->list(store)));
+  BELAY_ASSIGN(const auto entries, list_store(*view_.files_, store));
   bool found = false;
   bool inside = false;
   for (const os::DirectoryEntry& entry : entries) {
@@ -69,7 +83,7 @@ Result<void> StoreScan::find_nodes(const std::string& store) {
   if (!found && inside)
     return fail(Code::not_found,
                 "{} is a node's directory, not a store; give the directory that it lies in", store);
-  if (!found && entries.empty()) return {};
+  if (!found && is_unused(entries)) return {};
   if (!found)
     return fail(Code::not_found,
                 "{} is not a store: no directory node-... is in it; give the store with --store",

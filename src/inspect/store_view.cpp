@@ -50,6 +50,13 @@ Ledger VersionView::ledger_sum() const {
   return sum;
 }
 
+std::uint64_t VersionView::blocking_max_ns() const {
+  std::uint64_t longest = 0;
+  for (const PartView& part : parts)
+    if (part.manifest) longest = std::max(longest, part.manifest->ledger.blocking_ns);
+  return longest;
+}
+
 std::int64_t VersionView::time_ns() const {
   std::int64_t last = 0;
   for (const PartView& part : parts)

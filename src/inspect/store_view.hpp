@@ -75,7 +75,8 @@ struct VersionView {
   /// Of any part that can be read; nullptr if there is none.
   const Manifest* any_manifest() const;
   Ledger ledger_sum() const;
-  std::int64_t time_ns() const;  ///< of the last rank's capture
+  std::uint64_t blocking_max_ns() const;  ///< how long the slowest rank was in checkpoint()
+  std::int64_t time_ns() const;           ///< of the last rank's capture
 };
 
 /// Move-only. References into it stay good for as long as it lives. `files` must outlive it.

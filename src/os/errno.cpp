@@ -20,6 +20,10 @@ const char* hint_of(int error) {
     case EACCES:
     case EPERM:
       return "check owner and mode of the file and its directories";
+    case EEXIST:
+      return "unless another program is at work here, move it away";
+    case EISDIR:
+      return "a directory where a file belongs: move it away";
     case EROFS:
       return "mount it writable or point `store` elsewhere";
     case EIO:
@@ -85,6 +89,23 @@ Error not_directory(std::string_view operation, std::string_view path) {
           fmt::format("{} {}: something that is not a directory has this name (move it away or "
                       "point `store` elsewhere)",
                       operation, path)};
+}
+
+Error link_for_directory(std::string_view operation, std::string_view path) {
+  return {
+      Code::corruption,
+      fmt::format("{} {}: a link in the place of a directory is not followed (Belay never makes "
+                  "such a thing: move it away)",
+                  operation, path)};
+}
+
+Error foreign_directory(std::string_view operation, std::string_view directory,
+                        std::uint64_t its_user, std::uint64_t our_user) {
+  return {
+      Code::io,
+      fmt::format("{} {}: belongs to user {}, who could not read what user {} writes there (run "
+                  "as user {}, or point `store` elsewhere)",
+                  operation, directory, its_user, our_user, its_user)};
 }
 
 Error lock_held(std::string_view written) {

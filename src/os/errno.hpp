@@ -5,6 +5,7 @@
 #include <belay/result.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,13 @@ Error not_regular(std::string_view operation, std::string_view path);
 
 /// invalid_argument: `path` is something else where a directory belongs.
 Error not_directory(std::string_view operation, std::string_view path);
+
+/// corruption: `path` is a link where a directory belongs, and would lead out of the store.
+Error link_for_directory(std::string_view operation, std::string_view path);
+
+/// io: `directory` belongs to another user than what this process writes into it.
+Error foreign_directory(std::string_view operation, std::string_view directory,
+                        std::uint64_t its_user, std::uint64_t our_user);
 
 inline constexpr std::size_t kOwnerBytes = 200;  ///< of a lock file, as far as they are shown
 

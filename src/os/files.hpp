@@ -80,14 +80,16 @@ class Files {
   virtual Result<void> remove(const std::string& path) = 0;
   /// Makes creations, renames and removals inside `path` durable.
   virtual Result<void> sync_directory(const std::string& path) = 0;
-  /// Creates the directory and its parents, durably; not an error if it is there.
+  /// Creates the directory and its parents, durably; not an error if it is there. Links among the
+  /// parents are followed; one in the place of the directory itself is corruption.
   virtual Result<void> make_directory(const std::string& path) = 0;
   /// Sorted by name, without "." and "..". not_found if there is no such directory.
   virtual Result<std::vector<DirectoryEntry>> list(const std::string& path) = 0;
   virtual Result<Space> space(const std::string& path) = 0;
 
   /// Takes the lock file at `path` (created if missing) without waiting, and writes `owner` into
-  /// it. If another process holds it: busy, and the message is what that owner wrote.
+  /// it. If another process holds it: busy, and the message is what that owner wrote. io if the
+  /// directory belongs to another user: whoever locks wants to write, and what is written is 0600.
   virtual Result<std::unique_ptr<Lock>> lock(const std::string& path, const std::string& owner) = 0;
 };
 

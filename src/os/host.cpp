@@ -37,8 +37,11 @@ unsigned affinity_processors() {
 
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  std::string host = name.data();
+  for (char& c : host)
+    if (c <= ' ' || c > '~' || c == '/') c = '_';
+  return host;
 }
 
 std::string program_name() {

@@ -10,6 +10,8 @@
 
 namespace belay::os {
 
+/// Printable ASCII without spaces and '/', since it becomes a part of names of files: whatever else
+/// the system calls this host by is replaced by '_'.
 std::string host_name();
 std::string program_name();  ///< the executable's file name
 std::uint64_t process_id();

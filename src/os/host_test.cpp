@@ -7,6 +7,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -88,6 +89,22 @@ TEST(Host, NamesOfHostProgramAndProcess) {
   EXPECT_FALSE(host_name().empty());
   EXPECT_EQ(program_name(), fs::read_symlink("/proc/self/exe").filename().string());
   EXPECT_EQ(process_id(), static_cast<std::uint64_t>(::getpid()));
+}
+
+TEST(Host, AHostsNameCannotLeadOutOfADirectory) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const std::string name = "../../a\x1b b\xff";
+    if (::unshare(CLONE_NEWUTS) != 0 || ::sethostname(name.data(), name.size()) != 0) ::_exit(2);
+    const bool harmless = host_name() == ".._.._a__b_";
+    const bool named = ::sethostname("", 0) == 0 && host_name() == "localhost";
+    ::_exit(harmless && named ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "only root may rename a host";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Host, EnvironmentIsFilteredByPrefixAndSorted) {

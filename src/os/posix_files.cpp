@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -94,6 +95,19 @@ Result<void> create_directory(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) return failed("make directory", path);
   if (!S_ISDIR(status.st_mode)) return Unexpected(not_directory("make directory", path));
   return {};
+}
+
+/// Is what this process writes here the directory's owner's? Some file systems show other users
+/// than it has, so that only a new file tells; where a nameless one cannot be made, nobody knows.
+Result<void> check_owner(const std::string& directory) {
+  struct stat there {};
+  if (::stat(directory.c_str(), &there) != 0 || there.st_uid == ::geteuid()) return {};
+  const Descriptor nameless(
+      retry([&] { return ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode); }));
+  struct stat made {};
+  if (!nameless.valid() || ::fstat(nameless.number(), &made) != 0 || made.st_uid == there.st_uid)
+    return {};
+  return Unexpected(foreign_directory("lock", directory, there.st_uid, made.st_uid));
 }
 
 struct Ancestry {
@@ -215,6 +229,9 @@ class PosixFiles final : public Files {
   }
 
   Result<void> make_directory(const std::string& path) override {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
+      return Unexpected(link_for_directory("make directory", path));
     BELAY_ASSIGN(Ancestry ancestry, ancestry_of(path));
     BELAY_TRY(settle(ancestry.existing));
     for (auto missing = ancestry.missing.rbegin(); missing != ancestry.missing.rend(); ++missing) {
@@ -257,6 +274,7 @@ class PosixFiles final : public Files {
   }
 
   Result<std::unique_ptr<Lock>> lock(const std::string& path, const std::string& owner) override {
+    BELAY_TRY(check_owner(parent_of(path)));
     BELAY_ASSIGN(Descriptor descriptor, open_regular("lock", path, O_RDWR | O_CREAT));
     if (retry([&] { return ::flock(descriptor.number(), LOCK_EX | LOCK_NB); }) != 0) {
       if (errno != EWOULDBLOCK) return failed("lock", path);

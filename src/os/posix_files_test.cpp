@@ -187,6 +187,17 @@ TEST_F(PosixFilesTest, LockIsTakenThoughItsOwnerCannotBeWritten) {
             0);
 }
 
+TEST_F(PosixFilesTest, ADirectoryOfAnotherUserIsNotLocked) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give files away";
+  ASSERT_TRUE(posix_files().make_directory(path("d")));
+  ASSERT_EQ(::chown(path("d").c_str(), 65534, 65534), 0);
+  const auto lock = posix_files().lock(path("d/lock"), "me");
+  ASSERT_FALSE(lock);
+  EXPECT_EQ(lock.error().code(), Code::io);
+  EXPECT_NE(lock.error().message().find("belongs to user 65534"), std::string::npos);
+  EXPECT_FALSE(fs::exists(path("d/lock")));
+}
+
 TEST_F(PosixFilesTest, DirectoryWithoutPermissionIsIo) {
   ASSERT_TRUE(posix_files().make_directory(path("d")));
   EXPECT_EQ(in_child([&] {

@@ -141,6 +141,16 @@ class GoodStores(ToolTest):
         self.assertEqual(found["live_bytes"], sum(h["ledger"]["protected_bytes"] for h in found["history"][:1]))
         self.assertLessEqual(found["live_bytes"], found["retained_bytes"])
 
+    def test_times_of_a_version_are_told_as_the_slowest_ranks_and_as_a_sum(self):
+        store = made_store() / "store"
+        found = self.run_json("stats", store=store)
+        for version in found["history"]:
+            shown = self.run_json("show", version["version"], store=store)
+            times = [part["ledger"]["blocking_ns"] for part in shown["parts"]]
+            self.assertEqual(len(times), 2)
+            for said in version, shown:
+                self.assertEqual((said["blocking_max_ns"], said["ledger"]["blocking_ns"]), (max(times), sum(times)))
+
     def test_prune_keeps_what_it_says_and_what_that_needs(self):
         store = self.copy()
         before = tool.files_of(store)
@@ -197,6 +207,9 @@ class OtherStores(ToolTest):
 
     def test_an_empty_store_has_no_versions(self):
         (self.place / "empty" / "node-a").mkdir(parents=True)
+        (self.place / "figures").mkdir()
+        (self.place / "figures" / "machine-a.json").write_text("{}", encoding="utf-8")
+        self.assertEqual(self.run_json("list", store=self.place / "figures")["versions"], [])
         store = self.place / "empty"
         for command in "list", "check", "stats", "prune":
             self.run_ok(*tool.arguments_of(command), store=store)

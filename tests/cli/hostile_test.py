@@ -2,15 +2,18 @@
 """Stores that somebody made to do harm: the tool neither follows, hangs, crashes, nor passes escapes on."""
 import os
 import socket
+import stat
 import unittest
 
 import xxhash
 
 import tool
-from tool import DAMAGE, IO, ToolTest, run
+from tool import DAMAGE, IO, NOT_FOUND, ToolTest, run
 
 MANIFEST = "node-0/manifest-000001-0000000003-000000"
 SEGMENT = "node-0/segment-000001-0000000003-000000"
+CLOSED = "node-0/closed-000001-0000000003"
+TEMPORARY = "node-0/manifest-000001-0000000003-000000.tmp"
 EXITS = range(7)
 
 
@@ -33,10 +36,19 @@ def plant_socket(path):
     os.close(directory)
 
 
+def plant_device(path):
+    os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))  # endless zeros
+
+
 def plant_huge(path):
     with open(path, "wb") as file:
         file.write(b"BELAYMAN" if "manifest" in path.name else b"BELAYSEG")
         file.truncate(1 << 38)
+
+
+# What everybody may plant, and what only root may.
+PLANTS = [plant_link, plant_link_to_itself, plant_directory, os.mkfifo, plant_socket]
+PLANTS += [plant_device] if os.getuid() == 0 else []
 
 
 def seal(data):
@@ -55,24 +67,66 @@ class PlantedThings(ToolTest):
         done = run("check", "--repair", store=store, timeout=10)
         self.assertIn(done.returncode, allowed, done.stderr)
 
-    def test_what_is_not_a_file_is_neither_followed_nor_waited_for(self):
-        for number, plant in enumerate([plant_link, plant_link_to_itself, plant_directory, os.mkfifo, plant_socket,
-                                        plant_huge]):
-            for name in MANIFEST, SEGMENT, "node-0/settled", "node-0/run-000001", "node-0/lock":
-                if plant is plant_huge and name.endswith("lock"):
+    def planted(self, plant, name):
+        """A store with this thing in the place of that file, if there was one."""
+        store = self.copy(name=f"{plant.__name__}-{name.replace('/', '-')}-{len(os.listdir(self.place))}")
+        if (store / name).exists():
+            (store / name).unlink()
+        plant(store / name)
+        return store
+
+    def test_links_pipes_sockets_devices_and_directories_are_neither_followed_nor_waited_for(self):
+        for plant in [*PLANTS, plant_huge]:
+            for name in MANIFEST, SEGMENT, "node-0/settled", "node-0/run-000001", CLOSED, "node-0/lock", TEMPORARY:
+                if plant is plant_huge and name not in (MANIFEST, SEGMENT):
                     continue
                 with self.subTest(plant=plant.__name__, name=name):
-                    store = self.copy(name=f"{number}-{name.replace('/', '-')}")
-                    (store / name).unlink()
-                    plant(store / name)
-                    self.each_command(store, EXITS)
-                    if name == MANIFEST or name == SEGMENT:
-                        store = self.copy(name=f"again-{number}-{name.replace('/', '-')}")
-                        (store / name).unlink()
-                        plant(store / name)
+                    self.each_command(self.planted(plant, name), EXITS)
+                    if name in (MANIFEST, SEGMENT):
+                        store = self.planted(plant, name)
                         found = self.run_json("check", store=store, exit_code=DAMAGE)
                         self.assertIn(name.split("/")[1], {f["file"] for f in found["flaws"]})
                         self.assertEqual(self.run_json("check", "--repair", store=store)["flaws"], [])
+
+    def test_a_quarantine_that_is_no_directory_takes_nothing(self):
+        outside = self.place / "outside"
+        outside.mkdir()
+
+        def plant_way_out(path):
+            path.symlink_to(outside)
+        for plant in [plant_way_out, *PLANTS]:
+            if plant is plant_directory:
+                continue
+            with self.subTest(plant=plant.__name__):
+                store = self.planted(plant, "node-0/quarantine")
+                (store / MANIFEST).write_bytes(b"damaged")
+                self.assertIn("quarantine", self.error_of("check", "--repair", store=store, exit_code=DAMAGE))
+                self.assertTrue((store / MANIFEST).exists())
+                self.assertEqual(list(outside.iterdir()), [])
+
+    def test_what_is_named_like_a_node_but_no_directory_is_told_and_not_entered(self):
+        for plant in PLANTS:
+            if plant is plant_directory:
+                continue
+            with self.subTest(plant=plant.__name__):
+                store = self.planted(plant, "node-evil")
+                self.each_command(store, EXITS)
+                found = self.run_json("check", store=store, exit_code=DAMAGE)
+                self.assertEqual([f["file"] for f in found["flaws"]], ["node-evil"])
+                self.assertEqual({v["state"] for v in found["versions"]}, {"whole"})
+
+    def test_a_store_that_is_a_link_is_followed_and_one_that_is_no_directory_is_refused(self):
+        (self.place / "link").symlink_to(self.copy())
+        self.run_ok("check", store=self.place / "link")
+        for plant in PLANTS:
+            if plant is plant_directory:
+                continue
+            path = self.place / plant.__name__
+            plant(path)
+            for command in tool.COMMANDS:
+                done = run(*tool.arguments_of(command), store=path, cwd=self.place, timeout=10)
+                self.assertIn(done.returncode, (NOT_FOUND, IO), (plant.__name__, command, done.stderr))
+                self.assertIn(plant.__name__.encode(), done.stderr)
 
     def test_nodes_that_are_links_are_not_followed(self):
         store = self.copy()

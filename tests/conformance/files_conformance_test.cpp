@@ -468,9 +468,17 @@ TEST_P(RealFilesTest, LinksAndPipesAreNeitherFollowedNorWaitedFor) {
 TEST_P(RealFilesTest, AStoreMayBeReachedThroughALinkToADirectory) {
   ASSERT_TRUE(files().make_directory(path("real")));
   ASSERT_EQ(::symlink(path("real").c_str(), path("link").c_str()), 0);
-  ASSERT_TRUE(files().make_directory(path("link")));
   ASSERT_TRUE(files().make_directory(path("link/inner")));
   EXPECT_EQ(names(path("real")), Names{"inner"});
+}
+
+TEST_P(RealFilesTest, ALinkInThePlaceOfADirectoryToBeMadeIsCorruption) {
+  ASSERT_TRUE(files().make_directory(path("real")));
+  ASSERT_EQ(::symlink(path("real").c_str(), path("link").c_str()), 0);
+  ASSERT_EQ(::symlink(path("nothing").c_str(), path("dangling").c_str()), 0);
+  for (const std::string name : {"link", "dangling"})
+    EXPECT_TRUE(fails_with(files().make_directory(path(name)), Code::corruption, path(name)));
+  EXPECT_FALSE(fs::exists(path("nothing")));
 }
 
 TEST_P(RealFilesTest, TouchSetsTheTime) {

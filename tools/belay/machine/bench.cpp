@@ -121,7 +121,7 @@ nlohmann::json to_json(const std::vector<Measurement>& measurements, const Place
 /// Beside the directories of the nodes, where a store has nothing of its own: nobody takes the file
 /// for a part of it. One for each host, so that hosts that share a store do not overwrite figures.
 Result<std::string> save(const Place& place, const nlohmann::json& document) {
-  BELAY_TRY(os::posix_files().make_directory(place.store));
+  if (!place.exists) BELAY_TRY(os::posix_files().make_directory(place.store));
   const auto directory = store::make_local_tier(os::posix_files(), place.store);
   const std::string name = fmt::format("machine-{}.json", os::host_name());
   const std::string text =

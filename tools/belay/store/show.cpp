@@ -160,6 +160,7 @@ nlohmann::json version_json(const StoreView& view, const VersionView& version,
     json["hash"] = fingerprint::name_of(manifest->hash);
   }
   json["ledger"] = json_of(version.ledger_sum());
+  json["blocking_max_ns"] = version.blocking_max_ns();
   json["parts"] = nlohmann::json::array();
   for (const ShownPart& shown : parts) json["parts"].push_back(part_json(view, shown));
   json["flaws"] = json_of(version.flaws);

@@ -77,7 +77,7 @@ void say_history(const Shell& shell, const StoreView& view) {
                format_bytes(sum.untouched_bytes), format_bytes(sum.unchanged_bytes),
                format_bytes(sum.duplicate_here_bytes + sum.duplicate_elsewhere_bytes),
                format_bytes(sum.written_bytes), format_bytes(sum.carried_bytes),
-               duration(sum.blocking_ns / std::max<std::size_t>(version.parts.size(), 1))});
+               duration(version.blocking_max_ns())});
   }
   if (table.empty()) return;
   shell.say("");
@@ -100,6 +100,7 @@ nlohmann::json stats_json(const StoreView& view, const Totals& totals) {
     nlohmann::json one = json_of(version.key);
     one["state"] = name_of(version.state);
     one["ledger"] = json_of(version.ledger_sum());
+    one["blocking_max_ns"] = version.blocking_max_ns();
     json["history"].push_back(std::move(one));
   }
   json["flaws"] = json_of(view.all_flaws());
