@@ -19,9 +19,11 @@ function(belay_install target name set)
   install(EXPORT Belay${set}Targets NAMESPACE Belay:: DESTINATION ${belay_package_dir})
 endfunction()
 
-# belay_shared(NAME LINKED...): the objects of the static library NAME as a shared one, NAME_shared.
+# belay_shared(NAME OBJECTS ... LINKED ...): the objects of the static library NAME as a shared one,
+# NAME_shared.
 function(belay_shared name)
-  add_library(${name}_shared SHARED $<TARGET_OBJECTS:${name}>)
+  cmake_parse_arguments(arg "" "" "OBJECTS;LINKED" ${ARGN})
+  add_library(${name}_shared SHARED ${arg_OBJECTS})
   set_target_properties(
     ${name}_shared
     PROPERTIES OUTPUT_NAME ${name}
@@ -32,7 +34,7 @@ function(belay_shared name)
                LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
   target_include_directories(${name}_shared
                              INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-  target_link_libraries(${name}_shared PRIVATE ${ARGN})
+  target_link_libraries(${name}_shared PRIVATE ${arg_LINKED})
   target_link_options(
     ${name}_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map
     -Wl,--no-undefined -Wl,--as-needed)
@@ -43,10 +45,12 @@ if(MPI_CXX_FOUND)
   belay_install(belay_mpi mpi MpiStatic)
 endif()
 if(BUILD_SHARED_LIBS)
-  belay_shared(belay ${belay_needs})
+  belay_shared(belay OBJECTS $<TARGET_OBJECTS:belay_core> $<TARGET_OBJECTS:belay>
+               LINKED ${belay_needs})
   belay_install(belay_shared belay Shared)
   if(MPI_CXX_FOUND)
-    belay_shared(belay_mpi fmt::fmt $<BUILD_INTERFACE:MPI::MPI_CXX>)
+    belay_shared(belay_mpi OBJECTS $<TARGET_OBJECTS:belay_mpi>
+                 LINKED fmt::fmt $<BUILD_INTERFACE:MPI::MPI_CXX>)
     target_link_libraries(belay_mpi_shared PUBLIC belay_shared)
     belay_install(belay_mpi_shared mpi MpiShared)
   endif()

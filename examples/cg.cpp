@@ -240,11 +240,9 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   Job job;
   job.steps = 500;
-  CLI::App app("27-point conjugate gradients: mpirun -n RANKS cg [options]");
-  app.add_option("--size", job.size, "cells along the edge of each rank's cube")
-      ->capture_default_str()
-      ->check(CLI::Range(1L, 400L));
-  job::parse(app, job, argc, argv);
+  job::parse("27-point conjugate gradients: mpirun -n RANKS cg [options]",
+             {{"--size", "cells along the edge of each rank's cube", &job.size, 1, 400}}, job, argc,
+             argv);
   const int code = run(job);
   MPI_Finalize();
   return code;

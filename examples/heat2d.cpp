@@ -197,18 +197,16 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   Job job;
   job.steps = 1000;
-  CLI::App app("Heat spreads over a plate: mpirun -n RANKS heat2d [options]");
-  const CLI::Range cells(1L, INT_MAX - 2L);
-  app.add_option("--rows", job.rows, "rows of the plate")->capture_default_str()->check(cells);
-  app.add_option("--cols", job.cols, "columns of the plate")->capture_default_str()->check(cells);
-  app.add_option("--tolerance", job.tolerance,
-                 "stop when all cells together change by less than this in a step")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--output", job.output, "write the final plate, row by row, as raw doubles");
-  app.add_flag("--ledger", job.ledger,
-               "show what the checkpoints wrote, and what full ones would have written");
-  job::parse(app, job, argc, argv);
+  const std::vector<job::Option> options = {
+      {"--rows", "rows of the plate", &job.rows, 1, INT_MAX - 2L},
+      {"--cols", "columns of the plate", &job.cols, 1, INT_MAX - 2L},
+      {"--tolerance", "stop when all cells together change by less than this in a step",
+       &job.tolerance},
+      {"--output", "write the final plate, row by row, as raw doubles", &job.output},
+      {"--ledger", "show what the checkpoints wrote, and what full ones would have written",
+       &job.ledger}};
+  job::parse("Heat spreads over a plate: mpirun -n RANKS heat2d [options]", options, job, argc,
+             argv);
   const int code = run(job);
   MPI_Finalize();
   return code;

@@ -340,11 +340,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   Job job;
   job.steps = 100000;
-  CLI::App app("A blast wave in a box: mpirun -n RANKS hydro [options]");
-  app.add_option("--size", job.size, "cells along each edge of the box")
-      ->capture_default_str()
-      ->check(CLI::Range(8L, 2000L));
-  job::parse(app, job, argc, argv);
+  job::parse("A blast wave in a box: mpirun -n RANKS hydro [options]",
+             {{"--size", "cells along each edge of the box", &job.size, 8, 2000}}, job, argc, argv);
   const int code = run(job);
   MPI_Finalize();
   return code;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -19,17 +21,33 @@ std::string picture_kind(const std::string& path) {
   return path + ": must end in .png or .npy";
 }
 
+void add_option(CLI::App& app, const Option& option) {
+  if (const auto whole = std::get_if<long*>(&option.variable)) {
+    app.add_option(option.name, **whole, option.help)
+        ->capture_default_str()
+        ->check(CLI::Range(option.least, option.most));
+  } else if (const auto number = std::get_if<double*>(&option.variable)) {
+    app.add_option(option.name, **number, option.help)
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+  } else if (const auto flag = std::get_if<bool*>(&option.variable)) {
+    app.add_flag(option.name, **flag, option.help);
+  } else {
+    app.add_option(option.name, *std::get<std::string*>(option.variable), option.help);
+  }
+}
+
 }  // namespace
 
-void parse(CLI::App& app, Settings& settings, int argc, char** argv) {
-  app.add_option("--steps", settings.steps, "stop after so many steps")
-      ->capture_default_str()
-      ->check(CLI::Range(0L, 1000000000L));
+void parse(const std::string& about, const std::vector<Option>& options, Settings& settings,
+           int argc, char** argv) {
+  CLI::App app(about);
+  for (const Option& option : options) add_option(app, option);
+  add_option(app, {"--steps", "stop after so many steps", &settings.steps, 0, 1000000000});
   app.add_option("--picture", settings.picture, "draw the final field: FILE.png, or FILE.npy")
       ->check(CLI::Validator(picture_kind, "FILE"));
-  app.add_option("--pace", settings.pace_ms, "sleep so many milliseconds after each step")
-      ->capture_default_str()
-      ->check(CLI::Range(0L, 60000L));
+  add_option(app,
+             {"--pace", "sleep so many milliseconds after each step", &settings.pace_ms, 0, 60000});
   app.footer("BELAY_INTERVAL says how often to checkpoint (\"50 calls\", 10m), BELAY_STORE where.");
   try {
     app.parse(argc, argv);

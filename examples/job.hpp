@@ -5,12 +5,12 @@
 
 #include <belay/mpi.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <variant>
+#include <vector>
 
 namespace job {
 
@@ -21,9 +21,20 @@ struct Settings {
   long pace_ms = 0;
 };
 
+/// An option that only one example has; what the variable holds before is the default. A whole
+/// number lies between `least` and `most`, another number is not negative.
+struct Option {
+  std::string name;
+  std::string help;
+  std::variant<long*, double*, bool*, std::string*> variable;
+  long least = 0;
+  long most = 0;
+};
+
 /// Parses the command line; settings.steps is the default. A wrong one ends the program.
-/// REQUIRES: MPI is initialised. `app` has the example's own options.
-void parse(CLI::App& app, Settings& settings, int argc, char** argv);
+/// REQUIRES: MPI is initialised.
+void parse(const std::string& about, const std::vector<Option>& options, Settings& settings,
+           int argc, char** argv);
 
 int rank();
 int ranks();

@@ -357,14 +357,10 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   Job job;
   job.steps = 200;
-  CLI::App app("Plasma oscillations: mpirun -n RANKS pic [options]");
-  app.add_option("--size", job.size, "cells along each edge of the square")
-      ->capture_default_str()
-      ->check(CLI::Range(16L, 2000L));
-  app.add_option("--particles", job.particles, "electrons along each edge of a cell")
-      ->capture_default_str()
-      ->check(CLI::Range(1L, 100L));
-  job::parse(app, job, argc, argv);
+  const std::vector<job::Option> options = {
+      {"--size", "cells along each edge of the square", &job.size, 16, 2000},
+      {"--particles", "electrons along each edge of a cell", &job.particles, 1, 100}};
+  job::parse("Plasma oscillations: mpirun -n RANKS pic [options]", options, job, argc, argv);
   const int code = run(job);
   MPI_Finalize();
   return code;

@@ -38,6 +38,7 @@ function(belay_tool_test name file)
     PROPERTIES
       LABELS cli
       TIMEOUT 300
+      COST 15
       ENVIRONMENT
       "BELAY_TOOL=$<TARGET_FILE:belay_tool>;REHEARSED=$<TARGET_FILE:rehearsed>;FORGETFUL_HEAT2D=${belay_forgetful_heat2d};MPIEXEC=${MPIEXEC_EXECUTABLE};EXAMPLES=$<TARGET_FILE_DIR:quickstart>;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1"
   )

@@ -42,7 +42,7 @@ def describe(store):
     found = read_store.describe(store)
     versions = []
     for version in found["versions"]:
-        if not version["exists"]:
+        if version["errors"]:
             continue
         ranks = {str(r["rank"]): {"time_ns": r["time_ns"], "written_bytes": r["ledger"]["written_bytes"],
                                   "regions": r["regions"]} for r in version["ranks"]}

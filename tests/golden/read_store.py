@@ -77,7 +77,7 @@ class Reader:
             require("format" not in names or start[8:] == b"\1\0\0\0", "the format version is not 1")
         fields = dict(zip(names.split(), struct.unpack(layout, self.take(struct.calcsize(layout)))))
         require(not any(fields.pop("reserved", b"")), "reserved bytes are not zero")
-        fields = {name: value for name, value in fields.items() if name not in ("magic", "format")}
+        fields.pop("magic", None)
         if "store" in fields:
             fields["store"] = fields["store"][::-1].hex()
         if "hash" in fields:
@@ -160,10 +160,14 @@ def read_manifest(data):
     require(len(set(listed)) == len(listed), "a segment or a region is listed twice")
     require(sum(-(-r["bytes"] // block_bytes) for r in manifest["regions"]) == blocks, "regions have other blocks")
     reader.zeros_until(round_up(reader.at, 16))
-    manifest["fingerprints"], manifest["holders"] = reader.take(16 * blocks), reader.take(blocks)
-    require(max(manifest["holders"], default=-1) < len(manifest["segments"]), "a holder is not in the list")
+    fingerprints, holders = struct.iter_unpack("16s", reader.take(16 * blocks)), reader.take(blocks)
+    require(max(holders, default=-1) < len(manifest["segments"]), "a holder is not in the list")
     require(round_up(reader.at + 32, 4096) == len(data), "the file is longer than its contents")
     reader.zeros_until(len(data) - 32)
+    holders = iter(holders)
+    for region in manifest["regions"]:
+        lengths = (min(block_bytes, region["bytes"] - start) for start in range(0, region["bytes"], block_bytes))
+        region["blocks"] = [(*next(fingerprints), length, next(holders)) for length in lengths]
     return manifest
 
 
@@ -204,32 +208,24 @@ def read_files(store):
     return found, none + [text for kind, key, text in errors if kind != "segment" or key in listed]
 
 
-def region_content(manifest, region, number, segments):
-    """The blocks of a region, the first of which is the `number`-th of the manifest."""
-    for start in range(0, region["bytes"], manifest["block_bytes"]):
-        holder = manifest["segments"][manifest["holders"][number]]
-        segment, where = segments.get(key_of(holder)), f"block {number} in segment {key_of(holder)}"
-        require(segment and segment["file_bytes"] == holder["file_bytes"], f"{where}: missing or of another size")
-        require(all(segment[k] == manifest[k] for k in ("store", "seed", "hash")), f"{where}: of another store or hash")
-        length = min(manifest["block_bytes"], region["bytes"] - start)
-        block = manifest["fingerprints"][16 * number:16 * number + 16], length
-        require(block in segment["blocks"], f"{where}: it is not there, or not what its fingerprint says")
-        yield segment["blocks"][block]
-        number += 1
+def read_block(manifest, block, length, holder, segments):
+    listed = manifest["segments"][holder]
+    segment, where = segments.get(key_of(listed), {}), f"block {block.hex()} in segment {key_of(listed)}"
+    require(segment.get("file_bytes") == listed["file_bytes"], f"{where}: missing or of another size")
+    require(all(segment[k] == manifest[k] for k in ("store", "seed", "hash")), f"{where}: of another store or hash")
+    require((block, length) in segment["blocks"], f"{where}: it is not there, or not what its fingerprint says")
+    return segment["blocks"][block, length]
 
 
-def describe_rank(manifest, segments):
-    shown = {k: v for k, v in manifest.items() if k not in ("fingerprints", "holders", "file_bytes")}
-    number, shown["errors"] = 0, []
-    for region in shown["regions"]:
+def hash_regions(manifest, segments):
+    """Puts the SHA-256 of each region in the place of its blocks; yields what is wrong with them."""
+    for region in manifest["regions"]:
+        region["sha256"] = None
         try:
-            content = b"".join(region_content(manifest, region, number, segments))
+            content = b"".join(read_block(manifest, *block, segments) for block in region.pop("blocks"))
             region["sha256"] = hashlib.sha256(content).hexdigest()
         except Damage as error:
-            region["sha256"] = None
-            shown["errors"].append(f"rank {manifest['rank']}: region {region['name']}: {error}")
-        number += -(-region["bytes"] // manifest["block_bytes"])
-    return shown
+            yield f"rank {manifest['rank']}: region {region['name']}: {error}"
 
 
 def describe(store):
@@ -239,16 +235,15 @@ def describe(store):
         errors.append("files of different stores are mixed")
     versions = []
     for run, version in sorted({key[:2] for key in found["manifest"]}):
-        manifests = [m for key, m in sorted(found["manifest"].items()) if key[:2] == (run, version)]
-        ranks = [describe_rank(manifest, found["segment"]) for manifest in manifests]
-        wrong = [error for rank in ranks for error in rank["errors"]]
+        ranks = [manifest for key, manifest in sorted(found["manifest"].items()) if key[:2] == (run, version)]
+        wrong = [error for manifest in ranks for error in hash_regions(manifest, found["segment"])]
         if [(r["rank"], r["ranks"]) for r in ranks] != [(rank, len(ranks)) for rank in range(len(ranks))]:
             wrong.append(f"{len(ranks)} manifests are not those of all ranks")
-        versions.append({"run": run, "version": version, "exists": not wrong, "ranks": ranks, "errors": wrong})
+        versions.append({"run": run, "version": version, "ranks": ranks, "errors": wrong})
     if found["settled"] and all(version["errors"] for version in versions):
         errors.append("a version existed, but none is left")
-    return {"runs": [*found["run"].values()], "settled": [*found["settled"].values()], "versions": versions,
-            "errors": errors}
+    runs, settled = [*found["run"].values()], [*found["settled"].values()]
+    return {"runs": runs, "settled": settled, "versions": versions, "errors": errors}
 
 
 def main(arguments):

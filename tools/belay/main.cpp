@@ -4,6 +4,7 @@
 #include "tools/belay/commands.hpp"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <sys/resource.h>
 

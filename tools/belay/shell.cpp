@@ -3,6 +3,9 @@
 
 #include "tools/belay/table.hpp"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>

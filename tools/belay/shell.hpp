@@ -5,12 +5,15 @@
 
 #include <belay/result.hpp>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <functional>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;  // its header costs every file that includes it seconds
+}
 
 namespace belay::tool {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/belay/commands.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace belay::tool {
 
 void add_version(CLI::App& tool, Shell& shell) {

@@ -15,6 +15,9 @@
 #include "tools/belay/rehearse/scratch_directory.hpp"
 #include "tools/belay/status_line.hpp"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <ctime>
 #include <memory>

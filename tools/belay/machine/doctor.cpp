@@ -9,6 +9,7 @@
 #include "tools/belay/status_line.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>

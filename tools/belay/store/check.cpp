@@ -9,6 +9,9 @@
 #include "tools/belay/progress.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <memory>
 
 namespace belay::tool {

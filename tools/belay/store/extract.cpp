@@ -10,6 +10,9 @@
 #include "tools/belay/store/output_file.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <unistd.h>
 
 #include <memory>

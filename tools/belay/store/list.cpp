@@ -4,6 +4,8 @@
 #include "tools/belay/commands.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace belay::tool {
 namespace {
 

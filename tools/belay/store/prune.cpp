@@ -6,6 +6,9 @@
 #include "tools/belay/commands.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <memory>
 
 namespace belay::tool {

@@ -7,6 +7,9 @@
 #include "tools/belay/commands.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <memory>
 #include <optional>
 

@@ -5,6 +5,8 @@
 #include "base/try.hpp"
 #include "base/units.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
