@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <unordered_set>
 
 namespace belay::inspect {
 namespace {
@@ -27,7 +28,7 @@ std::array<bool, 256> holders_of(const Manifest& manifest, const std::string& na
 
 }  // namespace
 
-/// Blocks [first, first + count) of a region, which lie one after the other in one segment.
+/// Blocks [first, first + count) of a region, which lie one after the other in one file.
 struct PartReader::BlockRun {
   store::SegmentFile* segment = nullptr;
   std::uint64_t first = 0;
@@ -38,7 +39,7 @@ struct PartReader::BlockRun {
 
 Result<PartReader> PartReader::open(const StoreView& view, const VersionView& version,
                                     const PartView& part, const std::string& region) {
-  PartReader reader;
+  PartReader reader(view);
   BELAY_ASSIGN(reader.manifest_, view.load(part, version.key));
   const Manifest& manifest = reader.manifest_;
   if (!region.empty() && find_region(manifest, region) == nullptr)
@@ -48,37 +49,94 @@ Result<PartReader> PartReader::open(const StoreView& view, const VersionView& ve
     return fail(Code::unsupported, "this machine cannot compute the hash {}",
                 fingerprint::name_of(manifest.hash));
   const auto used = holders_of(manifest, region);
-  for (std::size_t i = 0; i < manifest.segments.size(); ++i) {
-    if (!used[i]) continue;
-    BELAY_ASSIGN(auto segment,
-                 store::SegmentFile::hold(view.tier(part.node), manifest.segments[i].id));
-    reader.segments_.emplace(static_cast<std::uint8_t>(i), std::move(segment));
-  }
+  const BlockSources sources(view.nodes());
+  const std::size_t holding = manifest.holding_segments();
+  for (std::size_t i = 0; i < holding; ++i)
+    if (used[i] && manifest.segments[i].id.rank == kAnyRank)
+      reader.hold_elsewhere(sources, i);
+    else if (used[i])
+      BELAY_TRY(reader.hold_own(sources, part, i));
   if (!view.still_listed(part, version.key))
     return fail(Code::not_found, "version {} was removed meanwhile", version.key.version);
   return reader;
 }
 
-/// The segment of a holder, with its index: loaded when it is first needed.
-Result<store::SegmentFile*> PartReader::segment_of(std::uint8_t holder) {
-  store::SegmentFile& segment = segments_.at(holder);
-  if (!segment.loaded()) {
-    BELAY_TRY(segment.load(manifest_.origin.store, manifest_.segments[holder].file_bytes));
-    segment.sort_blocks();
-  }
-  return &segment;
+void PartReader::hold(Source& source) const {
+  if (source.file || source.lost) return;
+  auto held =
+      store::SegmentFile::hold(view_->tier(source.where.node), source.where.id, source.where.kind);
+  if (held)
+    source.file = *std::move(held);
+  else
+    source.lost = held.error();
 }
 
-Result<PartReader::BlockRun> PartReader::find_run(const RegionRecord& region, std::uint64_t first,
-                                                  std::uint64_t last) {
-  BlockRun run{.first = first};
+/// Holds it and loads its index, if that was not done yet.
+void PartReader::load(Source& source) const {
+  hold(source);
+  if (source.lost || source.file->loaded()) return;
+  auto loaded = source.file->load(manifest_.origin.store, source.file_bytes);
+  if (!loaded)
+    source.lost = loaded.error();
+  else if (!has_same_hash(*source.file, manifest_))
+    source.lost = Error(Code::corruption, source.file->where() + ": has other fingerprints than " +
+                                              "the manifest that counts on it");
+  else
+    source.file->sort_blocks();
+}
+
+/// The segment, or all its copies if it is gone.
+Result<void> PartReader::hold_own(const BlockSources& sources, const PartView& part,
+                                  std::size_t holder) {
+  const SegmentRef& segment = manifest_.segments[holder];
+  std::vector<Source>& own = sources_[holder];
+  // Through the part's node all others are looked at as well.
+  const BlockSource original{part.node, segment.id, store::FileKind::segment};
+  own.push_back({original, segment.file_bytes, {}, {}});
+  for (const BlockSource& source : sources.of(segment.id))
+    if (source.kind == store::FileKind::copy) own.push_back({source, segment.file_bytes, {}, {}});
+  hold(own.front());
+  if (!own.front().lost) return {};
+  bool held = false;
+  for (std::size_t i = 1; i < own.size(); ++i) {
+    hold(own[i]);
+    held = held || own[i].file;
+  }
+  if (!held) return Unexpected(*own.front().lost);
+  return {};
+}
+
+/// As many files as it takes to find all blocks: one for each rank would be too many.
+void PartReader::hold_elsewhere(const BlockSources& sources, std::size_t holder) {
+  std::unordered_set<BlockName, BlockNameHash> wanted;
+  for_each_block(manifest_, holder,
+                 [&](const RegionRecord&, const BlockName& name) { wanted.insert(name); });
+  std::vector<Source>& held = sources_[holder];
+  for (const BlockSource& where : sources.of(manifest_.segments[holder].id)) {
+    held.push_back({where, {}, {}, {}});
+    if (wanted.empty()) continue;
+    Source& source = held.back();
+    load(source);
+    if (source.lost) continue;
+    const std::size_t before = wanted.size();
+    for (const store::StoredBlock& block : source.file->blocks())
+      wanted.erase({block.fingerprint, block.length});
+    if (wanted.size() == before) source.file.reset();
+  }
+}
+
+Result<PartReader::BlockRun> PartReader::find_run(Source& source, const RegionRecord& region,
+                                                  std::uint64_t first, std::uint64_t last) {
+  load(source);
+  if (source.lost) return Unexpected(*source.lost);
+  BlockRun run{.segment = &*source.file, .first = first};
   const std::uint8_t holder = manifest_.holders[region.first_block + first];
-  BELAY_ASSIGN(run.segment, segment_of(holder));
   for (std::uint64_t i = first; i < last; ++i) {
     if (manifest_.holders[region.first_block + i] != holder) break;
     const Fingerprint& fingerprint = manifest_.fingerprints[region.first_block + i];
     const store::StoredBlock* block =
         run.segment->find(fingerprint, manifest_.length_of(region, i));
+    if (block == nullptr && run.count > 0) break;
     if (block == nullptr)
       return fail(Code::corruption, "{}: does not hold block {} of region {} (rank {})",
                   run.segment->where(), i, in_quotes(region.name), manifest_.origin.rank);
@@ -118,6 +176,27 @@ Result<void> PartReader::copy_run(const RegionRecord& region, const BlockRun& ru
   return {};
 }
 
+/// Reads some of the blocks [first, last) from the first file that has them, and says how many.
+Result<std::uint64_t> PartReader::read_run(const RegionRecord& region, std::uint64_t first,
+                                           std::uint64_t last, std::uint64_t offset,
+                                           std::span<std::byte> to) {
+  std::optional<Error> error;
+  std::uint64_t most = 0;
+  for (Source& source : sources_.at(manifest_.holders[region.first_block + first])) {
+    const auto run = find_run(source, region, first, last);
+    const auto copied =
+        run ? copy_run(region, *run, offset, to) : Result<void>(Unexpected(run.error()));
+    if (copied) return run->count;
+    if (run) most = std::max(most, run->count);
+    if (!error) error = copied.error();
+  }
+  // Files may have damage in different blocks.
+  if (most > 1) return read_run(region, first, first + 1, offset, to);
+  if (error) return Unexpected(*error);
+  return fail(Code::corruption, "block {} of region {} (rank {}) is in no segment or copy", first,
+              in_quotes(region.name), manifest_.origin.rank);
+}
+
 Result<void> PartReader::read(const RegionRecord& region, std::uint64_t offset,
                               std::span<std::byte> to) {
   if (to.empty()) return {};
@@ -127,9 +206,8 @@ Result<void> PartReader::read(const RegionRecord& region, std::uint64_t offset,
   }
   const std::uint64_t last = (offset + to.size() - 1) / manifest_.block_bytes + 1;
   for (std::uint64_t block = offset / manifest_.block_bytes; block < last;) {
-    BELAY_ASSIGN(const BlockRun run, find_run(region, block, last));
-    BELAY_TRY(copy_run(region, run, offset, to));
-    block += run.count;
+    BELAY_ASSIGN(const std::uint64_t count, read_run(region, block, last, offset, to));
+    block += count;
   }
   return {};
 }

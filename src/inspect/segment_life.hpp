@@ -18,7 +18,7 @@ struct SegmentLife {
 };
 
 /// Of every segment that is there. Manifests are loaded one after the other; memory is that of the
-/// block lists of one rank.
+/// block lists of one rank, and of all blocks that are elsewhere.
 Result<std::map<SegmentId, SegmentLife>> segment_lives(const StoreView& view);
 
 }  // namespace belay::inspect

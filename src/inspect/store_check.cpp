@@ -2,11 +2,14 @@
 #include "inspect/store_check.hpp"
 
 #include "base/try.hpp"
+#include "inspect/audited_file.hpp"
+#include "inspect/block_sources.hpp"
+#include "inspect/elsewhere_blocks.hpp"
 #include "inspect/manifest_cache.hpp"
-#include "inspect/segment_audit.hpp"
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -19,45 +22,59 @@ struct Reference {
   const VersionView* version = nullptr;
   const PartView* part = nullptr;
   std::uint64_t file_bytes = 0;  ///< that the segment must have
+  bool holds = true;             ///< false: of another rank, counted on for blocks elsewhere
 };
 
-/// What became of one segment.
+/// A segment with its copies.
 struct Verdict {
-  std::optional<Error> lost;  ///< the file as a whole: nothing in it can be trusted
-  std::set<std::uint64_t> bad_offsets;
-  std::vector<store::StoredBlock> bad;
+  AuditedFile segment;
+  std::vector<AuditedFile> copies;
+  std::set<std::uint64_t> told_offsets;  ///< bad blocks of the segment that cost a version
+  bool told = false;                     ///< its loss has cost a version
+
+  bool copies_have(const Manifest& manifest, const BlockName& name) const {
+    return std::any_of(copies.begin(), copies.end(), [&](const AuditedFile& copy) {
+      return copy.has_good(name) && has_same_hash(*copy.file, manifest);
+    });
+  }
 };
 
 class StoreCheck {
  public:
   StoreCheck(const StoreView& view, const CheckProgress& progress)
-      : view_(view), progress_(progress), manifests_(view) {}
+      : view_(view), progress_(progress), manifests_(view), sources_(view.nodes()) {}
 
   Result<CheckReport> run(unsigned threads);
 
  private:
   void plan();
+  Result<void> want_elsewhere();
   void advance(std::uint64_t bytes);
+  void count(const AuditedFile& audited);
+  Result<std::shared_ptr<const Manifest>> load(const Reference& reference);
+  Verdict audit(const SegmentId& id, const std::vector<Reference>& references);
   Result<void> check_segment(const SegmentId& id, const std::vector<Reference>& references);
-  Result<void> check_references(const SegmentId& id, const std::vector<Reference>& references,
-                                const store::SegmentFile* segment, const Verdict& verdict);
-  Result<void> check_reference(const SegmentId& id, const Reference& reference,
-                               const store::SegmentFile* segment, const Verdict& verdict,
-                               std::set<std::uint64_t>& missed);
-  Result<void> check_doubtful_segment(std::size_t node, const SegmentId& id);
-  void add_unreferenced(const SegmentId& id, const std::string& directory, const Verdict& verdict,
-                        const std::set<std::uint64_t>& missed);
+  Result<void> check_reference(const SegmentId& id, const Reference& reference, Verdict& verdict);
+  std::optional<Error> loss_for(const Manifest& manifest, const SegmentRef& segment,
+                                const AuditedFile& audited) const;
+  Result<void> check_elsewhere(VersionKey key, const Reference& reference);
+  void check_doubtful(const BlockSource& source);
+  void add_region(Flaw flaw, const RegionRecord& region, std::uint64_t blocks, std::string reason);
+  void add_segment_damage(const Verdict& verdict, bool holds);
   std::string directory_of(const SegmentId& id, std::size_t guess) const;
   void add_flaws_of_view();
-  Result<void> check_unlisted();
+  void check_unlisted();
   void judge_versions();
 
   const StoreView& view_;
   const CheckProgress& progress_;
   ManifestCache manifests_;
+  BlockSources sources_;
   std::optional<SegmentAudit> audit_;
   /// By rank first, so that the manifests of one rank serve for all its segments.
   std::map<std::tuple<Rank, VersionKey>, std::vector<Reference>> segments_;
+  std::map<VersionKey, std::vector<Reference>> elsewhere_;
+  ElsewhereBlocks elsewhere_blocks_;
   std::map<std::string, std::size_t> node_of_file_;
   std::set<VersionKey> gone_;  ///< retired while they were checked
   CheckReport report_;
@@ -70,15 +87,46 @@ void StoreCheck::plan() {
     for (const PartView& part : version.parts) {
       total_bytes_ += part.manifest_bytes;
       if (!part.manifest) continue;
-      for (const SegmentRef& segment : part.manifest->segments) {
-        auto& references = segments_[{segment.id.rank, segment.id.key}];
+      const std::size_t holding = part.manifest->holding_segments();
+      for (std::size_t i = 0; i < part.manifest->segments.size(); ++i) {
+        const SegmentRef& segment = part.manifest->segments[i];
+        auto& references = segment.id.rank == kAnyRank
+                               ? elsewhere_[segment.id.key]
+                               : segments_[{segment.id.rank, segment.id.key}];
         if (references.empty()) total_bytes_ += segment.file_bytes;
-        references.push_back({&version, &part, segment.file_bytes});
+        references.push_back({&version, &part, segment.file_bytes, i < holding});
       }
     }
   }
-  for (std::size_t node = 0; node < view_.nodes().size(); ++node)
-    for (const FoundFile& file : view_.nodes()[node].files) node_of_file_.emplace(file.name, node);
+  // Blocks elsewhere may be in files that no manifest lists.
+  for (const auto& [key, references] : elsewhere_)
+    for (const BlockSource& source : sources_.of({key, kAnyRank}))
+      segments_.try_emplace({source.id.rank, key});
+  for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
+    for (const FoundFile& file : view_.nodes()[node].files) {
+      node_of_file_.emplace(file.name, node);
+      if (file.parsed && file.parsed->kind == format::NameKind::copy &&
+          segments_.contains({file.parsed->rank, file.parsed->key}))
+        total_bytes_ += file.bytes;
+    }
+  }
+}
+
+/// A manifest that was retired meanwhile is nullptr.
+Result<std::shared_ptr<const Manifest>> StoreCheck::load(const Reference& reference) {
+  auto loaded = manifests_.load(reference.version->key, *reference.part);
+  if (loaded || loaded.error().code() != Code::not_found) return loaded;
+  gone_.insert(reference.version->key);
+  return std::shared_ptr<const Manifest>();
+}
+
+Result<void> StoreCheck::want_elsewhere() {
+  for (const auto& [key, references] : elsewhere_)
+    for (const Reference& reference : references) {
+      BELAY_ASSIGN(const auto manifest, load(reference));
+      if (manifest) elsewhere_blocks_.want(*manifest);
+    }
+  return {};
 }
 
 void StoreCheck::advance(std::uint64_t bytes) {
@@ -86,154 +134,201 @@ void StoreCheck::advance(std::uint64_t bytes) {
   progress_(done_bytes_, total_bytes_);
 }
 
+void StoreCheck::count(const AuditedFile& audited) {
+  if (!audited.file) return;
+  ++report_.files;
+  report_.bytes += audited.file->file_bytes();
+  report_.blocks += audited.file->blocks().size();
+}
+
 std::string StoreCheck::directory_of(const SegmentId& id, std::size_t guess) const {
   const auto found = node_of_file_.find(format::segment_name(id));
   return view_.nodes()[found == node_of_file_.end() ? guess : found->second].directory;
 }
 
+Verdict StoreCheck::audit(const SegmentId& id, const std::vector<Reference>& references) {
+  const std::size_t node = references.empty() ? 0 : references.front().part->node;
+  const auto file_bytes = references.empty()
+                              ? std::optional<std::uint64_t>{}
+                              : std::optional<std::uint64_t>(references.front().file_bytes);
+  const auto read = [&](const BlockSource& source) {
+    auto audited = AuditedFile::read(view_, *audit_, source, file_bytes,
+                                     [this](std::uint64_t n) { advance(n); });
+    count(audited);
+    if (!audited.lost) elsewhere_blocks_.find_in(*audited.file, id, audited.bad_offsets);
+    return audited;
+  };
+  Verdict verdict{
+      .segment = read({node, id, store::FileKind::segment}), .copies = {}, .told_offsets = {}};
+  for (const BlockSource& source : sources_.of(id))
+    if (source.kind == store::FileKind::copy) verdict.copies.push_back(read(source));
+  return verdict;
+}
+
 Result<void> StoreCheck::check_segment(const SegmentId& id,
                                        const std::vector<Reference>& references) {
-  const Reference& first = references.front();
+  std::uint64_t all_bytes = references.empty() ? 0 : references.front().file_bytes;
   const std::uint64_t done_before = done_bytes_;
-  Verdict verdict;
-  auto segment = store::SegmentFile::open(view_.tier(first.part->node), id,
-                                          first.part->manifest->origin.store, first.file_bytes);
-  if (segment) {
-    ++report_.files;
-    report_.bytes += segment->file_bytes();
-    report_.blocks += segment->blocks().size();
-    auto bad = audit_->find_bad_blocks(*segment, [this](std::uint64_t n) { advance(n); });
-    if (bad) {
-      verdict.bad = *std::move(bad);
-      for (const store::StoredBlock& block : verdict.bad) verdict.bad_offsets.insert(block.offset);
-      segment->sort_blocks();
-    } else {
-      verdict.lost = bad.error();
-    }
-  } else {
-    verdict.lost = segment.error();
+  Verdict verdict = audit(id, references);
+  for (const Reference& reference : references)
+    if (reference.holds) BELAY_TRY(check_reference(id, reference, verdict));
+  // A file that no manifest lists may be unfinished.
+  if (!references.empty())
+    add_segment_damage(verdict, std::any_of(references.begin(), references.end(),
+                                            [](const Reference& r) { return r.holds; }));
+  for (const AuditedFile& copy : verdict.copies) {
+    if (copy.file) all_bytes += copy.file->file_bytes();
+    auto flaw = references.empty() ? std::nullopt : copy.damage(view_);
+    if (flaw) report_.flaws.push_back(*std::move(flaw));
   }
-  const bool readable = !verdict.lost;
-  BELAY_TRY(check_references(id, references, readable ? &*segment : nullptr, verdict));
   done_bytes_ = done_before;
-  advance(first.file_bytes);
+  advance(all_bytes);
   return {};
 }
 
-Result<void> StoreCheck::check_references(const SegmentId& id,
-                                          const std::vector<Reference>& references,
-                                          const store::SegmentFile* segment,
-                                          const Verdict& verdict) {
-  std::set<std::uint64_t> missed;  // offsets of bad blocks that somebody needs
-  for (const Reference& reference : references)
-    BELAY_TRY(check_reference(id, reference, segment, verdict, missed));
-  const std::string directory = directory_of(id, references.front().part->node);
-  add_unreferenced(id, directory, verdict, missed);
+/// Why nothing in the segment can be used for this manifest; unset: it can.
+std::optional<Error> StoreCheck::loss_for(const Manifest& manifest, const SegmentRef& segment,
+                                          const AuditedFile& audited) const {
+  if (audited.lost) return audited.lost;
+  if (!has_same_hash(*audited.file, manifest))
+    return Error(Code::corruption, "has other fingerprints than the manifest that counts on it");
+  if (segment.file_bytes != audited.file->file_bytes())
+    return Error(Code::corruption, fmt::format("has {} bytes instead of {}",
+                                               audited.file->file_bytes(), segment.file_bytes));
   return {};
+}
+
+void StoreCheck::add_region(Flaw flaw, const RegionRecord& region, std::uint64_t blocks,
+                            std::string reason) {
+  flaw.region = region.name;
+  flaw.blocks = blocks;
+  flaw.reason = std::move(reason);
+  report_.flaws.push_back(std::move(flaw));
 }
 
 /// Goes through the blocks that one manifest expects in the segment.
 Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& reference,
-                                         const store::SegmentFile* segment, const Verdict& verdict,
-                                         std::set<std::uint64_t>& missed) {
-  auto loaded = manifests_.load(reference.version->key, *reference.part);
-  if (!loaded && loaded.error().code() == Code::not_found) {
-    gone_.insert(reference.version->key);
-    return {};
-  }
-  if (!loaded) return Unexpected(loaded.error());
-  const Manifest& manifest = **loaded;
-  std::optional<Error> lost = verdict.lost;
-  const auto ref = std::find_if(manifest.segments.begin(), manifest.segments.end(),
+                                         Verdict& verdict) {
+  BELAY_ASSIGN(const auto manifest, load(reference));
+  if (!manifest) return {};
+  const auto ref = std::find_if(manifest->segments.begin(), manifest->segments.end(),
                                 [&](const SegmentRef& s) { return s.id == id; });
-  if (ref == manifest.segments.end()) return {};
-  if (segment != nullptr && (segment->header().hash != manifest.hash ||
-                             segment->header().origin.seed != manifest.origin.seed))
-    lost = Error(Code::corruption, "has other fingerprints than the manifest that counts on it");
-  if (segment != nullptr && ref->file_bytes != segment->file_bytes())
-    lost = Error(Code::corruption,
-                 fmt::format("has {} bytes instead of {}", segment->file_bytes(), ref->file_bytes));
-  const auto holder = static_cast<std::uint8_t>(ref - manifest.segments.begin());
+  if (ref == manifest->segments.end()) return {};
+  const auto lost = loss_for(*manifest, *ref, verdict.segment);
   const Flaw flaw{.code = lost ? lost->code() : Code::corruption,
                   .directory = directory_of(id, reference.part->node),
                   .file = format::segment_name(id),
                   .reason = lost ? lost->message() : std::string(),
                   .version = reference.version->key,
                   .rank = reference.part->rank};
-  bool told = false;
-  for (const RegionRecord& region : manifest.regions) {
-    std::uint64_t damaged = 0;
-    std::uint64_t absent = 0;
-    std::uint64_t held = 0;
-    const std::uint64_t blocks = manifest.blocks_of(region);
-    for (std::uint64_t i = 0; i < blocks; ++i) {
-      if (manifest.holders[region.first_block + i] != holder) continue;
-      ++held;
-      if (lost || segment == nullptr) continue;
-      const store::StoredBlock* block = segment->find(manifest.fingerprints[region.first_block + i],
-                                                      manifest.length_of(region, i));
-      if (block == nullptr) ++absent;
-      if (block == nullptr || !verdict.bad_offsets.contains(block->offset)) continue;
-      ++damaged;
-      missed.insert(block->offset);
+  struct Counts {
+    std::uint64_t lost = 0, damaged = 0, absent = 0;
+  };
+  std::map<const RegionRecord*, Counts> counts;
+  const auto holder = static_cast<std::size_t>(ref - manifest->segments.begin());
+  for_each_block(*manifest, holder, [&](const RegionRecord& region, const BlockName& name) {
+    if (!lost && verdict.segment.has_good(name)) return;
+    if (verdict.copies_have(*manifest, name)) return;
+    Counts& here = counts[&region];
+    if (lost) {
+      ++here.lost;
+    } else if (const auto* bad = verdict.segment.file->find(name.fingerprint, name.length)) {
+      ++here.damaged;
+      verdict.told_offsets.insert(bad->offset);
+    } else {
+      ++here.absent;
     }
-    const auto add = [&](std::uint64_t count, std::string reason) {
-      if (count == 0) return;
-      Flaw one = flaw;
-      one.region = region.name;
-      one.blocks = count;
-      one.reason = std::move(reason);
-      report_.flaws.push_back(std::move(one));
-      told = true;
-    };
-    if (lost) add(held, lost->message());
-    add(damaged, "the content is not what the fingerprint names");
-    add(absent, "does not hold what the manifest counts on");
+  });
+  for (const RegionRecord& region : manifest->regions) {
+    const auto found = counts.find(&region);
+    if (found == counts.end()) continue;
+    const auto& [missing, damaged, absent] = found->second;
+    if (missing > 0) add_region(flaw, region, missing, lost->message());
+    if (damaged > 0)
+      add_region(flaw, region, damaged, "the content is not what the fingerprint names");
+    if (absent > 0) add_region(flaw, region, absent, "does not hold what the manifest counts on");
   }
-  // A version that counts on a lost segment does not exist, even if it needs no block of it.
-  if (lost && !told) report_.flaws.push_back(flaw);
+  // Without copies a version that counts on a lost segment does not exist, even if it needs no
+  // block of it.
+  const bool uncopied = lost && verdict.copies.empty() && counts.empty();
+  if (uncopied) report_.flaws.push_back(flaw);
+  verdict.told = verdict.told || uncopied || !counts.empty();
   return {};
 }
 
-void StoreCheck::add_unreferenced(const SegmentId& id, const std::string& directory,
-                                  const Verdict& verdict, const std::set<std::uint64_t>& missed) {
-  std::uint64_t count = 0;
-  std::uint64_t first = 0;
-  for (const store::StoredBlock& block : verdict.bad) {
-    if (missed.contains(block.offset)) continue;
-    if (count++ == 0) first = block.offset;
+/// What is wrong with the segment itself, beyond what it costs versions. `holds`: blocks of
+/// manifests, all of which have been looked for.
+void StoreCheck::add_segment_damage(const Verdict& verdict, bool holds) {
+  const AuditedFile& segment = verdict.segment;
+  const SegmentId& id = segment.source.id;
+  Flaw flaw{.directory = directory_of(id, segment.source.node),
+            .file = format::segment_name(id),
+            .rank = id.rank};
+  if (segment.lost) {
+    if (verdict.told) return;
+    flaw.code = segment.lost->code();
+    const bool gone = flaw.code == Code::not_found;
+    flaw.reason = gone ? "is missing" : segment.lost->message();
+    if (holds) flaw.reason += "; copies have what versions need of it";
+    (gone ? report_.replaced : report_.flaws).push_back(std::move(flaw));
+    return;
   }
-  if (count == 0) return;
-  report_.flaws.push_back(
-      {.code = Code::corruption,
-       .directory = directory,
-       .file = format::segment_name(id),
-       .reason = fmt::format("the block at byte {} is damaged, but no version needs it", first),
-       .blocks = count});
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> reasons;  // first offset, count
+  for (const store::StoredBlock& block : segment.bad) {
+    if (verdict.told_offsets.contains(block.offset)) continue;
+    const BlockName name{block.fingerprint, block.length};
+    const bool copied = std::any_of(verdict.copies.begin(), verdict.copies.end(),
+                                    [&](const AuditedFile& copy) { return copy.has_good(name); });
+    const char* why = copied                                         ? "but a copy has it"
+                      : elsewhere_blocks_.wants(*segment.file, name) ? "and other ranks need it"
+                                                                     : "but no version needs it";
+    ++reasons.try_emplace(why, block.offset, 0).first->second.second;
+  }
+  for (const auto& [why, blocks] : reasons) {
+    flaw.reason = fmt::format("the block at byte {} is damaged, {}", blocks.first, why);
+    flaw.blocks = blocks.second;
+    report_.flaws.push_back(flaw);
+  }
+}
+
+/// Goes through the blocks that one manifest leaves to other ranks' segments of a version.
+Result<void> StoreCheck::check_elsewhere(VersionKey key, const Reference& reference) {
+  BELAY_ASSIGN(const auto manifest, load(reference));
+  if (!manifest) return {};
+  const auto ref =
+      std::find_if(manifest->segments.begin(), manifest->segments.end(), [&](const SegmentRef& s) {
+        return s.id == SegmentId{key, kAnyRank};
+      });
+  if (ref == manifest->segments.end()) return {};
+  std::map<const RegionRecord*, std::uint64_t> counts;
+  const auto holder = static_cast<std::size_t>(ref - manifest->segments.begin());
+  for_each_block(*manifest, holder, [&](const RegionRecord& region, const BlockName& name) {
+    if (!elsewhere_blocks_.segment_of(*manifest, *ref, name)) ++counts[&region];
+  });
+  if (counts.empty()) return {};
+  const SegmentId suspected = suspect(view_, sources_, *manifest, *ref);
+  const Flaw flaw{.code = Code::not_found,
+                  .directory = directory_of(suspected, reference.part->node),
+                  .file = format::segment_name(suspected),
+                  .version = reference.version->key,
+                  .rank = reference.part->rank};
+  for (const RegionRecord& region : manifest->regions)
+    if (const auto found = counts.find(&region); found != counts.end())
+      add_region(flaw, region, found->second,
+                 fmt::format("blocks of version {} of run {} that other ranks stored are in no "
+                             "segment or copy",
+                             key.version, key.run));
+  return {};
 }
 
 /// A manifest that cannot be read may count on it, so that its damage is told, whoever it hurts.
-Result<void> StoreCheck::check_doubtful_segment(std::size_t node, const SegmentId& id) {
-  Flaw flaw{.directory = view_.nodes()[node].directory, .file = format::segment_name(id)};
-  auto segment =
-      store::SegmentFile::open(view_.tier(node), id, view_.identities().front().store, {});
-  auto bad = segment ? audit_->find_bad_blocks(*segment, [](std::uint64_t) {})
-                     : Result<std::vector<store::StoredBlock>>(Unexpected(segment.error()));
-  if (!bad && bad.error().code() == Code::not_found) return {};  // retired meanwhile
-  if (segment) ++report_.files;
-  if (segment) report_.bytes += segment->file_bytes();
-  if (segment) report_.blocks += segment->blocks().size();
-  if (bad && bad->empty()) return {};
-  flaw.code = bad ? Code::corruption : bad.error().code();
-  flaw.blocks = bad ? bad->size() : 0;
-  flaw.reason = bad ? fmt::format(
-                          "the block at byte {} is damaged; a manifest that cannot be read "
-                          "may count on it",
-                          bad->front().offset)
-                    : bad.error().message() + "; a manifest that cannot be read may count on it";
-  flaw.rank = id.rank;
-  report_.flaws.push_back(std::move(flaw));
-  return {};
+void StoreCheck::check_doubtful(const BlockSource& source) {
+  const auto audited = AuditedFile::read(view_, *audit_, source, {}, [](std::uint64_t) {});
+  count(audited);
+  auto flaw = audited.damage(view_);
+  if (!flaw) return;
+  flaw->reason += "; a manifest that cannot be read may count on it";
+  report_.flaws.push_back(*std::move(flaw));
 }
 
 /// What the view found about segments is told again with regions.
@@ -245,27 +340,26 @@ void StoreCheck::add_flaws_of_view() {
   }
 }
 
-/// Segments that no readable manifest lists, and temporaries.
-Result<void> StoreCheck::check_unlisted() {
+/// Segments and copies that no readable manifest lists, and temporaries.
+void StoreCheck::check_unlisted() {
   const SegmentUses uses(view_);
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
       if (!file.regular) continue;
       const bool temporary =
           file.parsed ? file.parsed->temporary : file.name != std::string(format::kSettledName);
-      const bool segment =
-          file.parsed && !temporary && file.parsed->kind == format::NameKind::segment;
-      if (!temporary && !segment) continue;
+      const bool copy = file.parsed && file.parsed->kind == format::NameKind::copy;
+      const bool segment = file.parsed && file.parsed->kind == format::NameKind::segment;
+      if (!temporary && !segment && !copy) continue;
       const SegmentId id{file.parsed ? file.parsed->key : VersionKey{},
                          file.parsed ? file.parsed->rank : 0};
       const SegmentUse use = temporary ? SegmentUse::unneeded : uses.of(id);
       if (use == SegmentUse::unneeded)
         report_.leftovers.push_back({node, file.name, file.bytes, temporary});
       if (use == SegmentUse::unknown && !view_.identities().empty())
-        BELAY_TRY(check_doubtful_segment(node, id));
+        check_doubtful({node, id, copy ? store::FileKind::copy : store::FileKind::segment});
     }
   }
-  return {};
 }
 
 void StoreCheck::judge_versions() {
@@ -292,6 +386,7 @@ Result<CheckReport> StoreCheck::run(unsigned threads) {
   plan();
   progress_(0, total_bytes_);
   add_flaws_of_view();
+  BELAY_TRY(want_elsewhere());
   for (const VersionView& version : view_.versions())
     for (const PartView& part : version.parts) {
       if (part.manifest) ++report_.files;
@@ -300,7 +395,9 @@ Result<CheckReport> StoreCheck::run(unsigned threads) {
     }
   for (const auto& [place, references] : segments_)
     BELAY_TRY(check_segment({std::get<1>(place), std::get<0>(place)}, references));
-  BELAY_TRY(check_unlisted());
+  for (const auto& [key, references] : elsewhere_)
+    for (const Reference& reference : references) BELAY_TRY(check_elsewhere(key, reference));
+  check_unlisted();
   judge_versions();
   return std::move(report_);
 }

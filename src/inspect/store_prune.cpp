@@ -6,6 +6,7 @@
 #include "vote/publish.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -53,7 +54,7 @@ Result<void> remove_shares(const StoreView& view, const Shares& shares, Log& log
 
 std::uint64_t PrunePlan::bytes() const {
   std::uint64_t sum = 0;
-  for (const auto* files : {&manifests, &segments})
+  for (const auto* files : {&manifests, &segments, &copies})
     for (const PlannedFile& file : *files) sum += file.bytes;
   return sum;
 }
@@ -76,15 +77,19 @@ Result<PrunePlan> plan_prune(const StoreView& view, std::uint64_t keep) {
   if (retired.empty()) return plan;
 
   const auto segments = files_of(view, format::NameKind::segment);
+  const auto copies = files_of(view, format::NameKind::copy);
   std::vector<SegmentId> here;
-  for (const PlannedFile& file : segments) here.push_back({file.parsed.key, file.parsed.rank});
+  for (const auto* files : {&segments, &copies})
+    for (const PlannedFile& file : *files) here.push_back({file.parsed.key, file.parsed.rank});
   const auto removed = store::segments_to_remove(here, known, rule);
   const std::set<SegmentId> unneeded(removed.begin(), removed.end());
   // Leftovers of versions newer than the kept ones may be the only trace of their numbers.
-  for (const PlannedFile& file : segments)
-    if (file.parsed.key <= plan.versions.front() &&
-        unneeded.contains({file.parsed.key, file.parsed.rank}))
-      plan.segments.push_back(file);
+  const auto goes = [&](const PlannedFile& file) {
+    return file.parsed.key <= plan.versions.front() &&
+           unneeded.contains({file.parsed.key, file.parsed.rank});
+  };
+  std::copy_if(segments.begin(), segments.end(), std::back_inserter(plan.segments), goes);
+  std::copy_if(copies.begin(), copies.end(), std::back_inserter(plan.copies), goes);
   return plan;
 }
 
@@ -96,6 +101,8 @@ Result<void> prune(const StoreView& view, const PrunePlan& plan, Log& log) {
         {file.parsed.key, file.parsed.rank});
   for (const PlannedFile& file : plan.segments)
     segments[{file.node, file.parsed.rank}].segments.push_back({file.parsed.key, file.parsed.rank});
+  for (const PlannedFile& file : plan.copies)
+    segments[{file.node, file.parsed.rank}].others.push_back(file.name);
   BELAY_TRY(remove_shares(view, manifests, log));
   return remove_shares(view, segments, log);
 }

@@ -197,7 +197,8 @@ Result<void> StoreRepair::move_manifests() {
   return sync();
 }
 
-/// Segments of damaged versions keep company with the manifests, as long as nobody else needs them.
+/// Segments and copies of damaged versions keep company with the manifests, as long as nobody else
+/// needs them.
 Result<void> StoreRepair::move_segments() {
   std::set<SegmentId> theirs;
   for (const VersionView& version : view_.versions()) {
@@ -210,7 +211,9 @@ Result<void> StoreRepair::move_segments() {
   }
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
-      if (!file.parsed || file.parsed->temporary || file.parsed->kind != format::NameKind::segment)
+      if (!file.parsed || file.parsed->temporary ||
+          (file.parsed->kind != format::NameKind::segment &&
+           file.parsed->kind != format::NameKind::copy))
         continue;
       const SegmentId id{file.parsed->key, file.parsed->rank};
       if (theirs.contains(id) && !is_needed(id) && id.key > newest_unread_)

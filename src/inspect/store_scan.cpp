@@ -4,10 +4,12 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "format/manifest.hpp"
+#include "inspect/block_sources.hpp"
 #include "inspect/read_only_tier.hpp"
 #include "store/overlay_tier.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace belay::inspect {
 namespace {
@@ -178,10 +180,6 @@ void StoreScan::read_manifest(std::size_t index, const FoundFile& file) {
   const VersionKey key = file.parsed->key;
   VersionView& version = versions_[key];
   version.key = key;
-  // Of a manifest on several nodes the first that can be read is taken.
-  auto same = std::find_if(version.parts.begin(), version.parts.end(),
-                           [&](const PartView& part) { return part.rank == file.parsed->rank; });
-  if (same != version.parts.end() && same->manifest) return;
   PartView part{.rank = file.parsed->rank, .node = index};
   auto tier = make_read_only_tier(store::make_local_tier(*view_.files_, node.directory));
   auto manifest = vote::load_manifest(*tier, key, part.rank, {});
@@ -195,14 +193,32 @@ void StoreScan::read_manifest(std::size_t index, const FoundFile& file) {
                    file.name);
     manifest->fingerprints = {};  // whoever needs them loads them again
     manifest->holders = {};
-    part.manifest = *std::move(manifest);
-  } else {
-    Flaw flaw = flaw_of(manifest.error(), node, file.name);
-    flaw.version = key;
+  }
+  if (auto size = tier->touch(file.name)) part.manifest_bytes = *size;
+  add_part(version, std::move(part), manifest);
+}
+
+/// A manifest may lie on several nodes: the first that can be read is taken, the others must be
+/// its copies.
+void StoreScan::add_part(VersionView& version, PartView part, const Result<Manifest>& manifest) {
+  const auto same = std::find_if(version.parts.begin(), version.parts.end(),
+                                 [&](const PartView& other) { return other.rank == part.rank; });
+  const bool read_already = same != version.parts.end() && same->manifest;
+  std::optional<Error> error;
+  if (!manifest)
+    error = manifest.error();
+  else if (read_already && manifest->origin != same->manifest->origin)
+    error = Error(Code::corruption,
+                  fmt::format("is no copy of the one in {}", view_.nodes_[same->node].directory));
+  if (error) {
+    Flaw flaw =
+        flaw_of(*error, view_.nodes_[part.node], format::manifest_name(version.key, part.rank));
+    flaw.version = version.key;
     flaw.rank = part.rank;
     version.flaws.push_back(std::move(flaw));
   }
-  if (auto size = tier->touch(file.name)) part.manifest_bytes = *size;
+  if (read_already) return;
+  if (manifest) part.manifest = *manifest;
   if (same != version.parts.end())
     *same = std::move(part);
   else
@@ -216,11 +232,15 @@ void StoreScan::read_manifests() {
   for (std::size_t node = 0; node < view_.nodes_.size(); ++node)
     for (const FoundFile& file : view_.nodes_[node].files)
       if (is_a(file, format::NameKind::manifest)) listed[file.parsed->key].push_back({node, &file});
+  BlockSources sources(view_.nodes_);
   for (auto entry = listed.rbegin(); entry != listed.rend(); ++entry) {
     for (const auto& [node, file] : entry->second) read_manifest(node, *file);
     VersionView& version = versions_[entry->first];
-    for (const PartView& part : version.parts)
-      if (part.manifest) check_segments(version, part);
+    for (const PartView& part : version.parts) {
+      if (!part.manifest) continue;
+      auto missing = find_missing(view_, sources, version.key, part);
+      std::move(missing.begin(), missing.end(), std::back_inserter(version.flaws));
+    }
     if (is_gone(version)) versions_.erase(entry->first);
   }
 }
@@ -258,20 +278,6 @@ void StoreScan::rank_identities() {
                                 describe(counted_[0].first));
       view_.flaws_.push_back(std::move(flaw));
     }
-  }
-}
-
-void StoreScan::check_segments(VersionView& version, const PartView& part) {
-  Manifest one = *part.manifest;
-  for (const SegmentRef& segment : part.manifest->segments) {
-    one.segments = {segment};
-    auto there = vote::check_segments(*view_.tiers_[part.node], one);
-    if (there) continue;
-    Flaw flaw = flaw_of(there.error(), view_.nodes_[part.node], format::segment_name(segment.id));
-    if (flaw.code == Code::not_found) flaw.reason = "is missing";
-    flaw.version = version.key;
-    flaw.rank = part.rank;
-    version.flaws.push_back(std::move(flaw));
   }
 }
 
@@ -319,10 +325,16 @@ void StoreScan::judge(VersionView& version) {
   for (const PartView& part : version.parts)
     if (part.manifest) version.ranks = part.manifest->origin.ranks;
   // A flaw of one copy of a manifest is none of the version if another copy can be read.
-  std::erase_if(version.flaws, [&](const Flaw& flaw) {
-    const auto* part = version.part(*flaw.rank);
-    return part->manifest && flaw.file == format::manifest_name(version.key, part->rank);
-  });
+  const auto copies =
+      std::stable_partition(version.flaws.begin(), version.flaws.end(), [&](const Flaw& flaw) {
+        const auto* part = version.part(*flaw.rank);
+        return !part->manifest || flaw.file != format::manifest_name(version.key, part->rank);
+      });
+  for (auto flaw = copies; flaw != version.flaws.end(); ++flaw) {
+    flaw->version.reset();
+    view_.flaws_.push_back(std::move(*flaw));
+  }
+  version.flaws.erase(copies, version.flaws.end());
   const bool lacks_votes = version.ranks == 0 || version.parts.size() < version.ranks;
   // A run that was closed left nothing in doubt: what lacks a vote has lost it.
   if (lacks_votes && version.ranks > 0 && version.key.run == view_.closed_run_) miss_votes(version);

@@ -30,7 +30,7 @@ class StoreScan {
   bool is_gone(const VersionView& version);
   void read_sizes();
   void read_manifest(std::size_t node, const FoundFile& file);
-  void check_segments(VersionView& version, const PartView& part);
+  void add_part(VersionView& version, PartView part, const Result<Manifest>& manifest);
   void count_identity(const vote::Identity& identity, const NodeView& node,
                       const std::string& file);
   void rank_identities();

@@ -230,11 +230,29 @@ class Repair(ToolTest):
         self.assertFalse((self.place / f"{hit.pop()}.npy").exists())
         self.assertFalse(list(self.place.glob("*.tmp")))
 
+    def test_copies_make_good_what_a_lost_node_had(self):
+        store = self.place / "copies"
+        for lost in ("node-0", "node-1"):
+            shutil.copytree(GOLDEN / "copies-2", store)
+            before = self.run_json("list", store=store)["versions"]
+            shutil.rmtree(store / lost)
+            for command in (["show", "2"], ["stats"], ["diff", "1", "2"], ["prune", "--keep", "1", "--dry-run"]):
+                self.run_json(*command, store=store)
+            self.assertEqual(self.run_json("list", store=store)["versions"], before)
+            found = self.run_json("check", store=store)
+            self.assertEqual([v["state"] for v in found["versions"]], ["whole", "whole"])
+            self.assertEqual(found["flaws"], [])
+            self.assertEqual({f["code"] for f in found["replaced"]}, {"missing"})
+            (store / ("node-1" if lost == "node-0" else "node-0") / found["replaced"][0]["file"].replace("segment", "copy")).unlink()
+            damaged = self.run_json("check", store=store, exit_code=DAMAGE)
+            self.assertIn("damaged", {v["state"] for v in damaged["versions"]})
+            shutil.rmtree(store)
+
     def test_files_of_a_later_format_are_unsupported_and_stay(self):
         store = self.copy()
         path = store / "node-0" / "manifest-000001-0000000003-000000"
         data = bytearray(path.read_bytes())
-        data[8] = 2
+        data[8] = 7
         path.write_bytes(data)
         self.run_json("check", store=store, exit_code=UNSUPPORTED)
         self.run_json("check", "--repair", store=store, exit_code=UNSUPPORTED)

@@ -9,6 +9,7 @@ CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 AS_IT_IS, REPAIRED = b"\0", b"\1"
 STORE, SEED, RUN, VERSION, RANK, RANKS = bytes(range(16)), 42, 3, 12, 1, 4
 ORIGIN = STORE + struct.pack("<QQQII", SEED, RUN, VERSION, RANK, RANKS)
+ANY_RANK = 0xFFFFFFFF
 FINGERPRINT = bytes(range(16, 32))
 
 
@@ -28,15 +29,23 @@ def region(name, size, kind=10, element=8, shape=(), type_name=b""):
     return fixed + struct.pack(f"<{len(shape)}Q", *shape) + name + type_name
 
 
-def manifest(regions, blocks, segments):
-    head = b"BELAYMAN" + struct.pack("<IIQ", 1, 512, 0) + ORIGIN
+def own(version, copies=0):
+    """A segment as a manifest lists it: run, version, size, rank, copies."""
+    return 1, version, 4096, RANK, copies
+
+
+def manifest(regions, blocks, segments, version=1):
+    """`segments` is a list, or how many of the manifest's own rank."""
+    segments = [own(s + 1) for s in range(segments)] if isinstance(segments, int) else segments
+    holding = sum(segment[3] in (RANK, ANY_RANK) for segment in segments)
+    head = b"BELAYMAN" + struct.pack("<IIQ", version, 512, 0) + ORIGIN
     head += struct.pack("<QQq", 2, 11, 1_700_000_000_000_000_000)
     head += struct.pack("<16Q", 12, *range(15))
-    head += struct.pack("<QIIBB14x", blocks, len(regions), segments, 0, 4)
-    tables = b"heat" + b"".join(struct.pack("<QQQII", 1, s + 1, 4096, s, 0) for s in range(segments))
+    head += struct.pack("<QIIBB14x", blocks, len(regions), len(segments), 0, 4)
+    tables = b"heat" + b"".join(struct.pack("<QQQII", *segment) for segment in segments)
     file = head + tables + b"".join(regions)
     file += bytes(-len(file) % 16) + FINGERPRINT * blocks
-    return file + bytes(i % max(segments, 1) for i in range(blocks))
+    return file + bytes(i % max(holding, 1) for i in range(blocks))
 
 
 def manifests():
@@ -57,16 +66,38 @@ def manifests():
     put("manifest", "same-name-twice", REPAIRED + manifest([region(b"r", 0)] * 2, 0, 1))
     put("manifest", "dimensions-past-the-end", REPAIRED + changed(small, 256 + 4 + 64 + 13, "B", 255))
     put("manifest", "holder-without-segment", REPAIRED + small[:-1] + b"\xff")
+    manifests_with_copies()
 
 
-def segment(lengths, blocks_per_extent, spoil=lambda extent: extent):
-    header = b"BELAYSEG" + struct.pack("<II", 1, 512) + ORIGIN + bytes(64)
-    payload = b"x" * sum(lengths)
+def manifests_with_copies():
+    fields = [region(b"field", 1500, 5, 1)], 3
+    elsewhere, others = (1, 1, 0, ANY_RANK, 0), [(1, 1, 4096, 0, 1), (1, 1, 8192, 3, 2)]
+    whole = manifest(*fields, [own(1), elsewhere, own(2, 3), *others], 2)
+    put("manifest", "copies", REPAIRED + manifest(*fields, [own(1, 1)], 2))
+    put("manifest", "elsewhere-only", REPAIRED + manifest(*fields, [elsewhere], 2))
+    put("manifest", "elsewhere-and-others", REPAIRED + whole)
+    put("manifest", "elsewhere-in-format-1", REPAIRED + changed(whole, 8, "I", 1))
+    put("manifest", "nothing-new-in-format-2", REPAIRED + manifest(*fields, 2, 2))
+    put("manifest", "elsewhere-of-no-version", REPAIRED + manifest(*fields, [(0, 0, 0, ANY_RANK, 0)], 2))
+    put("manifest", "elsewhere-with-a-size", REPAIRED + manifest(*fields, [(1, 1, 1, ANY_RANK, 0)], 2))
+    put("manifest", "other-rank-without-elsewhere", REPAIRED + manifest(*fields, [own(1), others[0]], 2))
+    put("manifest", "other-rank-that-is-none", REPAIRED + manifest(*fields, [elsewhere, (1, 1, 4096, RANKS, 0)], 2))
+    put("manifest", "own-after-others", REPAIRED + manifest(*fields, [elsewhere, others[0], own(1)], 2))
+    put("manifest", "251-hold-blocks", REPAIRED + manifest(*fields, [own(v + 1, 1) for v in range(251)], 2))
+    put("manifest", "all-other-ranks",
+        REPAIRED + manifest(*fields, [elsewhere] + [(1, 1, 4096, r, 1) for r in (0, 2, 3)], 2))
+    put("manifest", "holder-is-of-another-rank", REPAIRED + whole[:-1] + b"\3")
+
+
+def segment(lengths, blocks_per_extent, spoil=lambda extent: extent, absent=(), version=None):
+    """`absent` are the numbers of extents whose blocks are not in the file."""
+    header = b"BELAYSEG" + struct.pack("<II", version or (2 if absent else 1), 512) + ORIGIN + bytes(64)
     extents, offset = [], 128
     for first in range(0, len(lengths), blocks_per_extent):
-        part = lengths[first:first + blocks_per_extent]
-        extents.append(spoil([offset, sum(part), sum(part), first, len(part), 0, 0]))
-        offset += sum(part)
+        part, gone = lengths[first:first + blocks_per_extent], len(extents) in absent
+        extents.append(spoil([offset, 0 if gone else sum(part), sum(part), first, len(part), int(gone), 0]))
+        offset += 0 if gone else sum(part)
+    payload = b"x" * (offset - 128)
     index = b"".join(struct.pack("<QQQQIHH", *extent) for extent in extents)
     index += b"".join(FINGERPRINT + struct.pack("<I", length) for length in lengths)
     return struct.pack("<QQQ", offset, len(extents), len(lengths)) + header + payload + index
@@ -91,6 +122,18 @@ def segments():
     put("segment", "unknown-codec", REPAIRED + segment([9], 1, lambda e: e[:5] + [9, 0]))
     put("segment", "length-0", REPAIRED + segment([0], 1))
     put("segment", "length-past-block", REPAIRED + segment([513], 1))
+    four = [64, 3, 64, 5]
+    put("segment", "partial", REPAIRED + segment(four, 1, absent=(1, 3)))
+    put("segment", "partial-first", REPAIRED + segment(four, 2, absent=(0,)))
+    put("segment", "all-absent", REPAIRED + segment(four, 4, absent=(0,)))
+    put("segment", "absent-in-format-1", REPAIRED + segment(four, 2, absent=(1,), version=1))
+    put("segment", "nothing-absent-in-format-2", REPAIRED + segment(four, 4, version=2))
+    put("segment", "two-absent-neighbours", REPAIRED + segment(four, 1, absent=(1, 2)))
+    put("segment", "two-raw-neighbours", REPAIRED + segment(four, 1, absent=(3,)))
+    put("segment", "absent-with-bytes",
+        REPAIRED + segment(four, 2, lambda e: [e[0], e[2]] + e[2:], absent=(1,)))
+    put("segment", "absent-at-another-place",
+        REPAIRED + segment(four, 2, lambda e: [e[0] - e[5]] + e[1:], absent=(1,)))
 
 
 def run_records():
@@ -119,7 +162,9 @@ def names():
             "largest": "segment-18446744073709551615-18446744073709551615-4294967295",
             "run-too-large": "run-18446744073709551616", "too-many-zeros": "run-0000001",
             "rank-too-large": "segment-000001-0000000012-4294967296", "sign": "run-+00001",
-            "escape": "../run-000001", "settled": "settled", "closed": "closed-000003-0000000012"}.items():
+            "escape": "../run-000001", "settled": "settled", "closed": "closed-000003-0000000012",
+            "copy": "copy-000001-0000000012-000003", "copy-temporary": "copy-000001-0000000012-000003.tmp",
+            "copy-without-rank": "copy-000001-0000000012"}.items():
         put("names", name, text.encode())
 
 

@@ -7,12 +7,9 @@
 #include <belay/belay.hpp>
 
 #include "conformance/thread_ranks.hpp"
+#include "golden/region_json.hpp"
 #include "session/seams.hpp"
 
-#include <openssl/evp.h>
-#include <nlohmann/json.hpp>
-
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -22,8 +19,6 @@
 
 namespace belay::golden {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Memory for whatever a version says that a region was.
 class AnyRegion final : public RegionAccess {
@@ -47,31 +42,6 @@ class AnyRegion final : public RegionAccess {
   Shape shape_;
   std::vector<std::byte>* memory_;
 };
-
-std::string sha256(std::span<const std::byte> bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
-    std::abort();
-  std::string hex;
-  for (unsigned i = 0; i < size; ++i) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", digest[i]);
-    hex += digits.data();
-  }
-  return hex;
-}
-
-Json describe(const RegionInfo& region, std::span<const std::byte> content) {
-  const auto extents = region.shape.extents();
-  return {{"name", region.name},
-          {"kind", name_of(region.type.kind)},
-          {"element_bytes", region.type.bytes},
-          {"type_name", region.type.name},
-          {"shape", std::vector<std::uint64_t>(extents.begin(), extents.end())},
-          {"bytes", region.bytes},
-          {"sha256", sha256(content)}};
-}
 
 /// This rank's part of a version; collective. Null if it cannot be restored.
 Json restore_version(Session& session, const VersionInfo& version) {

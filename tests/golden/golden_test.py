@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the golden stores. MAKE_STORE and DUMP_STORE in the environment are the programs of this folder.
+"""Checks the golden stores. MAKE_STORE, DUMP_STORE and INSPECT_STORE in the environment are the programs of this folder.
 
 To make a golden store anew, where docs/format.md says that its bytes may change:
   rm -r tests/golden/store-1 && build/release/bin/make_store store-1 tests/golden/store-1
@@ -21,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 DOCUMENT = HERE.parent.parent / "docs" / "format.md"
 # Name -> ranks, application.
 STORES = {"store-1": (1, "golden"), "ranks-1": (3, "golden"), "example-1": (1, "heat")}
+WITH_COPIES = "copies-2"
 DAMAGES = 200
 SEED = 1
 
@@ -33,6 +34,13 @@ def dump(name, stores):
     """What the library finds in copies of the golden store `name`: one description for each."""
     ranks, application = STORES[name]
     command = [os.environ["DUMP_STORE"], str(ranks), application, *map(str, stores)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=100)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def inspect(stores):
+    """What the tool's way of reading finds in each: the versions that are whole, and the number of flaws."""
+    command = [os.environ["INSPECT_STORE"], *map(str, stores)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=100)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -116,7 +124,7 @@ class GoldenStores(unittest.TestCase):
                 self.assertEqual(dump(name, [self.copy(name, name)]), [{"versions": versions, "error": ""}])
 
     def test_stores_made_anew_have_the_checked_in_bytes(self):
-        for name in STORES:
+        for name in [*STORES, WITH_COPIES]:
             with self.subTest(name):
                 made = self.scratch / name
                 subprocess.run([os.environ["MAKE_STORE"], name, str(made)], check=True, timeout=60)
@@ -199,6 +207,34 @@ class GoldenStores(unittest.TestCase):
                     removed = damage.startswith("remove")  # nobody can tell a lost manifest from a retired one
                     self.assertTrue(versions == intact or complaints or removed)
                     self.assertEqual(library["error"], "")
+
+    def test_a_store_with_copies_is_read_alike_with_any_node_lost(self):
+        intact, complaints = describe(HERE / WITH_COPIES)
+        self.assertEqual((len(intact), complaints), (2, []))
+        stores = [self.copy(WITH_COPIES, f"without-{node}") for node in ("none", "node-0", "node-1")]
+        for store in stores[1:]:
+            shutil.rmtree(store / store.name.removeprefix("without-"))
+        for store, found in zip(stores, inspect(stores)):
+            with self.subTest(store.name):
+                self.assertEqual(describe(store), (intact, []))
+                self.assertEqual(found, {"versions": intact, "flaws": 0})
+
+    def test_damage_of_a_store_with_copies_is_noticed_by_both_readers_or_changes_nothing(self):
+        damager = Damager(SEED)
+        intact, _ = describe(HERE / WITH_COPIES)
+        stores = [self.copy(WITH_COPIES, f"copies-{i}") for i in range(DAMAGES // 2)]
+        # A second damage may hit both copies of the same thing.
+        damages = [[damager.damage(store) for _ in range(1 + i % 2)] for i, store in enumerate(stores)]
+        costs = 0
+        for damage, store, found in zip(damages, stores, inspect(stores)):
+            with self.subTest(damage=damage):
+                versions, complaints = describe(store)
+                self.assertEqual(found["versions"], versions)
+                self.assertTrue(versions == intact or complaints or any(d.startswith("remove") for d in damage))
+                if len(damage) == 1:
+                    self.assertEqual(versions, intact, "any one file may be lost")
+                costs += versions != intact
+        self.assertGreater(costs, 0, "some damage should cost a version")
 
 
 if __name__ == "__main__":

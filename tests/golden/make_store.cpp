@@ -2,10 +2,12 @@
 // Writes a golden store: the same bytes on every machine, through the library as programs use it.
 // Only what a real store takes from outside (clock, random numbers, host, process) is fixed.
 //
-//   make_store NAME DIRECTORY     NAME: store-1, ranks-1 or example-1; DIRECTORY must not exist
+//   make_store NAME DIRECTORY     NAME: store-1, ranks-1, example-1 or copies-2; DIRECTORY must not
+//                                 exist
 #include <belay/belay.hpp>
 
 #include "conformance/thread_ranks.hpp"
+#include "inspect/copied_store_test.hpp"
 #include "session/seams.hpp"
 
 #include <array>
@@ -13,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -291,6 +294,18 @@ void make_example_1(const std::string& directory) {
   must(session.close());
 }
 
+/// Of format 2, file by file.
+void make_copies_2(const std::string& directory) {
+  for (const inspect::MadeFile& made : inspect::CopiedStore::files()) {
+    const auto node = std::filesystem::path(directory) / ("node-" + made.node);
+    std::filesystem::create_directories(node);
+    std::ofstream file(node / made.name, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(made.bytes.data()),
+               static_cast<std::streamsize>(made.bytes.size()));
+    if (!file.flush()) die(Error(Code::io, "cannot write " + made.name));
+  }
+}
+
 /// Who held it says nothing about the store.
 void remove_locks(const std::string& directory) {
   for (const auto& node : std::filesystem::directory_iterator(directory))
@@ -302,10 +317,12 @@ void remove_locks(const std::string& directory) {
 
 int main(int count, char** arguments) {
   using namespace belay::golden;
-  const std::map<std::string, void (*)(const std::string&)> makers = {
-      {"store-1", make_store_1}, {"ranks-1", make_ranks_1}, {"example-1", make_example_1}};
+  const std::map<std::string, void (*)(const std::string&)> makers = {{"store-1", make_store_1},
+                                                                      {"ranks-1", make_ranks_1},
+                                                                      {"example-1", make_example_1},
+                                                                      {"copies-2", make_copies_2}};
   if (count != 3 || !makers.contains(arguments[1]) || std::filesystem::exists(arguments[2])) {
-    std::fprintf(stderr, "use: make_store store-1|ranks-1|example-1 NEW_DIRECTORY\n");
+    std::fprintf(stderr, "use: make_store store-1|ranks-1|example-1|copies-2 NEW_DIRECTORY\n");
     return 2;
   }
   makers.at(arguments[1])(arguments[2]);

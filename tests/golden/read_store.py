@@ -30,13 +30,14 @@ MANIFEST_HEADER = ("<8sIIQ16sQQQIIQQq128sQIIBB14s",
 LEDGER = ("<16Q", "version protected_bytes untouched_bytes unchanged_bytes duplicate_here_bytes "
           "duplicate_elsewhere_bytes written_bytes carried_bytes encoded_bytes file_bytes settle_ns detect_ns stage_ns "
           "wait_ns blocking_ns durable_ns")
-SEGMENT = "<QQQI4s", "run version file_bytes rank reserved"
+SEGMENT = "<QQQIHH", "run version file_bytes rank copies nodes"
 REGION = "<QIBBBB", "bytes element_bytes kind dimensions name type_name"
 MANIFEST_FOOTER = "<8sQ16s", "magic size checksum"
 HASHES = ["xxh3", "md5", "sha1", "sha256"]
+ANY_RANK = 0xFFFFFFFF
 KINDS = "bytes i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128 opaque serialized".split()
 SIX, TEN = "([0-9]{6}|[1-9][0-9]{6,})", "([0-9]{10}|[1-9][0-9]{10,})"
-NAME = re.compile(f"(settled)|(run)-{SIX}|(closed)-{SIX}-{TEN}|(segment|manifest)-{SIX}-{TEN}-{SIX}")
+NAME = re.compile(f"(settled)|(run)-{SIX}|(closed)-{SIX}-{TEN}|(segment|copy|manifest)-{SIX}-{TEN}-{SIX}")
 
 
 class Damage(Exception):
@@ -74,10 +75,10 @@ class Reader:
         if magic:
             start = self.data[max(self.at, 0):][:12]
             require(start[:8] == magic, f"the magic is not {magic.decode()}")
-            require("format" not in names or start[8:] == b"\1\0\0\0", "the format version is not 1")
+            require("format" not in names or start[8:] in (b"\1\0\0\0", b"\2\0\0\0"), "the format version is not known")
         fields = dict(zip(names.split(), struct.unpack(layout, self.take(struct.calcsize(layout)))))
         require(not any(fields.pop("reserved", b"")), "reserved bytes are not zero")
-        fields.pop("magic", None)
+        fields = {name: value for name, value in fields.items() if name != "magic"}
         if "store" in fields:
             fields["store"] = fields["store"][::-1].hex()
         if "hash" in fields:
@@ -105,7 +106,7 @@ def read_record(data):
     require(record.pop("size") == len(data) == 80 + record["application"] + record["host"], "the size is wrong")
     require(sum64(data[:-8]) == int.from_bytes(data[-8:], "little"), "the checksum does not match")
     record.update(application=reader.name(record["application"]), host=reader.name(record["host"], least=0))
-    require(record["ranks"] > 0, "a run of no ranks")
+    require(record["ranks"] > 0 and record.pop("format") == 1, "a run of no ranks, or of format 2")
     return record
 
 
@@ -118,21 +119,29 @@ def read_segment(data):
     require(footer["checksum"] == sum64(data[-64:-8]), "the footer's checksum does not match")
     require(index >= 128 and round_up(index + 40 * extents + 20 * entries + 64, 4096) == len(data), "a wrong size")
     require(footer["index_checksum"] == sum64(data[index:-64]), "the index's checksum does not match")
-    require(footer["header_checksum"] == segment["checksum"], "header and footer are of different files")
+    require(footer["header_checksum"] == segment["checksum"] and footer["format"] == segment["format"], "header and footer are of different files")
     reader = Reader(data, index)
     extents = [reader.decode(EXTENT) for _ in range(extents)]
     entries = [reader.decode(ENTRY) for _ in range(entries)]
     reader.zeros_until(len(data) - 64)
     segment.update(blocks={}, bad_blocks=0)
     at, first = 128, 0
+    codecs = [extent["codec"] for extent in extents]
+    require((1 in codecs) == (segment["format"] == 2), "absent extents make format 2, and nothing else does")
+    require(segment["format"] == 1 or all(a != b for a, b in zip(codecs, codecs[1:])), "two extents alike")
     for extent in extents:
-        require(extent["codec"] == 0 and extent["encoded_bytes"] == extent["raw_bytes"], "an extent is not raw")
+        absent = extent["codec"] == 1 and extent["encoded_bytes"] == 0 and extent["offset"] == at
+        raw = extent["codec"] == 0 and extent["encoded_bytes"] == extent["raw_bytes"]
+        require(raw or absent, "an extent is neither raw nor absent")
         end, last = extent["offset"] + extent["encoded_bytes"], first + extent["entries"]
         require(at <= extent["offset"] and end <= index, "an extent overlaps or leaves the payload")
         require(extent["first_entry"] == first < last <= len(entries), "an extent's entries are wrong")
         at = extent["offset"]
+        require(sum(entry["length"] for entry in entries[first:last]) == extent["raw_bytes"], "blocks do not add up")
         for block, length in (entry.values() for entry in entries[first:last]):
             require(1 <= length <= segment["block_bytes"], f"a block of {length} bytes")
+            if absent:
+                continue
             content, at = data[at:at + length], at + length
             if fingerprint(content, segment["hash"], segment["seed"]) == block:
                 segment["blocks"][block, length] = content
@@ -151,7 +160,6 @@ def read_manifest(data):
     require(manifest.pop("size") == footer["size"] == len(data), "the size is not the one written")
     require(footer["checksum"] == fingerprint(data[:-16], "xxh3", 0), "the checksum does not match")
     blocks, block_bytes = manifest["blocks"], manifest["block_bytes"]
-    require(manifest["segments"] <= 250, f"{manifest['segments']} segments")
     manifest["ledger"] = Reader(manifest["ledger"]).decode(LEDGER)
     manifest["application"] = reader.name(manifest["application"])
     manifest["segments"] = [reader.decode(SEGMENT) for _ in range(manifest["segments"])]
@@ -159,16 +167,29 @@ def read_manifest(data):
     listed = [*map(key_of, manifest["segments"]), *(region["name"] for region in manifest["regions"])]
     require(len(set(listed)) == len(listed), "a segment or a region is listed twice")
     require(sum(-(-r["bytes"] // block_bytes) for r in manifest["regions"]) == blocks, "regions have other blocks")
+    holding = check_segments(manifest)
     reader.zeros_until(round_up(reader.at, 16))
-    fingerprints, holders = struct.iter_unpack("16s", reader.take(16 * blocks)), reader.take(blocks)
-    require(max(holders, default=-1) < len(manifest["segments"]), "a holder is not in the list")
+    manifest["fingerprints"], manifest["holders"] = reader.take(16 * blocks), reader.take(blocks)
+    require(max(manifest["holders"], default=-1) < holding, "a holder is not in the list")
     require(round_up(reader.at + 32, 4096) == len(data), "the file is longer than its contents")
     reader.zeros_until(len(data) - 32)
-    holders = iter(holders)
-    for region in manifest["regions"]:
-        lengths = (min(block_bytes, region["bytes"] - start) for start in range(0, region["bytes"], block_bytes))
-        region["blocks"] = [(*next(fingerprints), length, next(holders)) for length in lengths]
     return manifest
+
+
+def check_segments(manifest):
+    """How many segments come first, which hold blocks; after them may come those of other ranks."""
+    segments, rank = manifest["segments"], manifest["rank"]
+    holds = [segment["rank"] in (rank, ANY_RANK) for segment in segments]
+    holding = sum(holds)
+    elsewhere = [segment for segment in segments if segment["rank"] == ANY_RANK]
+    require(holding <= 250 and all(holds[:holding]), f"{holding} segments hold blocks, or not the first ones")
+    require(all(key_of(s)[:2] != (0, 0) and s["file_bytes"] == s["copies"] == 0 for s in elsewhere), "nowhere")
+    for other in segments[holding:]:
+        require(other["rank"] < manifest["ranks"], "a segment of a rank that does not exist")
+        require(key_of(other)[:2] in {key_of(s)[:2] for s in segments[:holding]}, "no blocks of that version are held")
+    uses = not all(holds) or elsewhere or any(segment["copies"] or segment["nodes"] for segment in segments)
+    require(manifest["format"] == (2 if uses else 1), "the format is not that of the contents")
+    return holding
 
 
 def read_region(reader):
@@ -185,7 +206,7 @@ def key_of(origin):
 
 def read_files(store):
     """Contents by kind and numbers of the name (or path), and what is wrong. Other names are ignored."""
-    found, errors = {"run": {}, "settled": {}, "closed": {}, "segment": {}, "manifest": {}}, []
+    found, errors = {"run": {}, "settled": {}, "closed": {}, "segment": {}, "copy": {}, "manifest": {}}, []
     for file in sorted(file for file in store.glob("node-*/*") if file.is_file()):
         match = NAME.fullmatch(file.name)
         kind, *key = filter(None, match.groups()) if match else [None]
@@ -193,39 +214,61 @@ def read_files(store):
         if not kind or any(n >> bits for n, bits in zip(key, (64, 64, 32))):
             continue
         try:
-            read = {"segment": read_segment, "manifest": read_manifest}.get(kind, read_record)
+            read = {"segment": read_segment, "copy": read_segment, "manifest": read_manifest}.get(kind, read_record)
             content = {**read(data := file.read_bytes()), "file_bytes": len(data)}
             require(max(key[:2], default=0) <= 1 << 62, "no run or version has such a number")
             origin = key_of(content) if len(key) == 3 else (content["run"], *key[1:])
             require(not key or origin == key, "the content is of another file than the name")
-            found[kind].setdefault(key if len(key) == 3 else file, content)
+            require(kind != "segment" or content["format"] == 1, "a segment that lacks blocks")
+            found[kind].setdefault(key if kind in ("segment", "manifest") else file, content)
             require(not content.get("bad_blocks"), "blocks do not match their fingerprints")
         except (Damage, OSError) as error:
             errors.append((kind, key, f"{file.relative_to(store)}: {error}"))
     # A segment that no manifest lists may be unfinished.
     listed = {key_of(segment) for manifest in found["manifest"].values() for segment in manifest["segments"]}
     none = [] if any(store.glob("node-*")) else ["there is no directory of a node"]
-    return found, none + [text for kind, key, text in errors if kind != "segment" or key in listed]
+    return found, none + [text for kind, key, text in errors if kind not in ("segment", "copy") or key in listed]
 
 
-def read_block(manifest, block, length, holder, segments):
-    listed = manifest["segments"][holder]
-    segment, where = segments.get(key_of(listed), {}), f"block {block.hex()} in segment {key_of(listed)}"
-    require(segment.get("file_bytes") == listed["file_bytes"], f"{where}: missing or of another size")
-    require(all(segment[k] == manifest[k] for k in ("store", "seed", "hash")), f"{where}: of another store or hash")
-    require((block, length) in segment["blocks"], f"{where}: it is not there, or not what its fingerprint says")
-    return segment["blocks"][block, length]
+def sources(holder, found):
+    """Files that may have the blocks of a holding segment: itself, its copies, and others of the version."""
+    def fits(content, copy):
+        partial = copy and content["format"] == 2
+        return key_of(content)[:2] == key_of(holder)[:2] and (
+            key_of(content) != key_of(holder) or partial or content["file_bytes"] == holder["file_bytes"])
+    return ([s for s in found["segment"].values() if fits(s, False)] +
+            [c for c in found["copy"].values() if fits(c, True)])
 
 
-def hash_regions(manifest, segments):
-    """Puts the SHA-256 of each region in the place of its blocks; yields what is wrong with them."""
-    for region in manifest["regions"]:
-        region["sha256"] = None
+def region_content(manifest, region, number, found):
+    """The blocks of a region, the first of which is the `number`-th of the manifest."""
+    for start in range(0, region["bytes"], manifest["block_bytes"]):
+        holder = manifest["segments"][manifest["holders"][number]]
+        where = f"block {number} in segment {key_of(holder)}"
+        files = sources(holder, found)
+        require(files, f"{where}: missing or of another size")
+        files = [f for f in files if all(f[k] == manifest[k] for k in ("store", "seed", "hash"))]
+        require(files, f"{where}: of another store or hash")
+        length = min(manifest["block_bytes"], region["bytes"] - start)
+        block = manifest["fingerprints"][16 * number:16 * number + 16], length
+        content = next((f["blocks"][block] for f in files if block in f["blocks"]), None)
+        require(content is not None, f"{where}: it is not there, or not what its fingerprint says")
+        yield content
+        number += 1
+
+
+def describe_rank(manifest, found):
+    shown = {k: v for k, v in manifest.items() if k not in ("fingerprints", "holders", "file_bytes")}
+    number, shown["errors"] = 0, []
+    for region in shown["regions"]:
         try:
-            content = b"".join(read_block(manifest, *block, segments) for block in region.pop("blocks"))
+            content = b"".join(region_content(manifest, region, number, found))
             region["sha256"] = hashlib.sha256(content).hexdigest()
         except Damage as error:
-            yield f"rank {manifest['rank']}: region {region['name']}: {error}"
+            region["sha256"] = None
+            shown["errors"].append(f"rank {manifest['rank']}: region {region['name']}: {error}")
+        number += -(-region["bytes"] // manifest["block_bytes"])
+    return shown
 
 
 def describe(store):
@@ -235,15 +278,16 @@ def describe(store):
         errors.append("files of different stores are mixed")
     versions = []
     for run, version in sorted({key[:2] for key in found["manifest"]}):
-        ranks = [manifest for key, manifest in sorted(found["manifest"].items()) if key[:2] == (run, version)]
-        wrong = [error for manifest in ranks for error in hash_regions(manifest, found["segment"])]
+        manifests = [m for key, m in sorted(found["manifest"].items()) if key[:2] == (run, version)]
+        ranks = [describe_rank(manifest, found) for manifest in manifests]
+        wrong = [error for rank in ranks for error in rank["errors"]]
         if [(r["rank"], r["ranks"]) for r in ranks] != [(rank, len(ranks)) for rank in range(len(ranks))]:
             wrong.append(f"{len(ranks)} manifests are not those of all ranks")
-        versions.append({"run": run, "version": version, "ranks": ranks, "errors": wrong})
+        versions.append({"run": run, "version": version, "exists": not wrong, "ranks": ranks, "errors": wrong})
     if found["settled"] and all(version["errors"] for version in versions):
         errors.append("a version existed, but none is left")
-    runs, settled = [*found["run"].values()], [*found["settled"].values()]
-    return {"runs": runs, "settled": settled, "versions": versions, "errors": errors}
+    return {"runs": [*found["run"].values()], "settled": [*found["settled"].values()], "versions": versions,
+            "errors": errors}
 
 
 def main(arguments):

@@ -31,6 +31,9 @@ void say_report(const Shell& shell, const StoreView& view, const CheckReport& re
   if (!report.leftovers.empty())
     shell.say(fmt::format("{} files that no version needs ({}); a job removes them in time",
                           report.leftovers.size(), format_bytes(bytes)));
+  if (!report.replaced.empty())
+    shell.say(fmt::format("{} segments are missing; other files have what versions need of them",
+                          report.replaced.size()));
   const std::string verdict =
       report.flaws.empty()
           ? paint("no damage", Colour::green, shell.colours())
@@ -55,6 +58,7 @@ nlohmann::json report_json(const StoreView& view, const CheckReport& report) {
     json["versions"].push_back(std::move(one));
   }
   json["flaws"] = json_of(report.flaws);
+  json["replaced"] = json_of(report.replaced);
   json["leftovers"] = nlohmann::json::array();
   for (const auto& leftover : report.leftovers)
     json["leftovers"].push_back({{"directory", view.nodes()[leftover.node].directory},

@@ -139,9 +139,15 @@ nlohmann::json part_json(const StoreView& view, const ShownPart& shown) {
                          {"directory", view.nodes()[shown.part->node].directory},
                          {"ledger", json_of(manifest.ledger)}};
   json["segments"] = nlohmann::json::array();
-  for (const SegmentRef& segment : manifest.segments)
-    json["segments"].push_back(
-        {{"file", format::segment_name(segment.id)}, {"bytes", segment.file_bytes}});
+  json["elsewhere"] = nlohmann::json::array();
+  for (const SegmentRef& segment : manifest.segments) {
+    if (segment.id.rank == kAnyRank)
+      json["elsewhere"].push_back(json_of(segment.id.key));
+    else
+      json["segments"].push_back({{"file", format::segment_name(segment.id)},
+                                  {"bytes", segment.file_bytes},
+                                  {"copies", segment.copies}});
+  }
   json["regions"] = nlohmann::json::array();
   for (const RegionChange& change : shown.changes) json["regions"].push_back(region_json(change));
   return json;
