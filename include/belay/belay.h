@@ -227,7 +227,7 @@ BELAY_API int belay_begin(belay_session* session);
 BELAY_API int belay_add(belay_session* session, const char* name);
 BELAY_API int belay_commit(belay_session* session, belay_version* version);
 
-/* Collective replication of plain buffers. This version of Belay has no replicas yet: both are
+/* Collective replication of plain buffers. This version of Belay cannot do it yet: both are
  * BELAY_UNSUPPORTED. */
 BELAY_API int belay_dump(belay_session* session, const void* const* buffers, const size_t* bytes,
                          size_t count, int copies, belay_version* version);

@@ -129,7 +129,7 @@ class BELAY_API Session {
   /// Collective. Waits, reports like wait(), and releases the store.
   [[nodiscard]] Result<void> close();
 
-  /// Collective replication of plain buffers. This version of Belay has no replicas yet: both
+  /// Collective replication of plain buffers. This version of Belay cannot do it yet: both
   /// return unsupported.
   Result<Version> dump(std::span<const std::span<const std::byte>> buffers, int copies);
   Result<void> load(Version version, std::span<const std::span<std::byte>> buffers);

@@ -44,9 +44,10 @@ class PartSearch {
     const auto there = check_size(view_, part_.node, segment);
     if (there) return;
     const auto sources = sources_.of(segment.id);
-    const bool copied = std::any_of(sources.begin(), sources.end(), [](const BlockSource& source) {
-      return source.kind == store::FileKind::copy;
-    });
+    const bool copied = has_natural_copies(*part_.manifest, segment.id.key) ||
+                        std::any_of(sources.begin(), sources.end(), [](const BlockSource& source) {
+                          return source.kind == store::FileKind::copy;
+                        });
     const auto lacking = copied ? lacking_of(holder) : std::nullopt;
     if (lacking == 0u) return;
     add(there.error().code(), segment.id,
@@ -156,17 +157,24 @@ bool has_same_hash(const store::SegmentFile& file, const Manifest& manifest) {
   return file.header().hash == manifest.hash && file.header().origin.seed == manifest.origin.seed;
 }
 
+bool has_natural_copies(const Manifest& manifest, VersionKey key) {
+  const auto others = std::span(manifest.segments)
+                          .subspan(std::min(manifest.holding_segments(), manifest.segments.size()));
+  return std::any_of(others.begin(), others.end(),
+                     [&](const SegmentRef& other) { return other.id.key == key; });
+}
+
 std::uint64_t count_lacking(const StoreView& view, const BlockSources& sources,
                             const Manifest& manifest, std::size_t holder) {
   std::unordered_set<BlockName, BlockNameHash> wanted;
   for_each_block(manifest, holder,
                  [&](const RegionRecord&, const BlockName& name) { wanted.insert(name); });
   const SegmentRef& segment = manifest.segments[holder];
-  const auto file_bytes = segment.id.rank == kAnyRank
-                              ? std::optional<std::uint64_t>{}
-                              : std::optional<std::uint64_t>(segment.file_bytes);
-  for (const BlockSource& source : sources.of(segment.id)) {
+  for (const BlockSource& source : sources.of({segment.id.key, kAnyRank})) {
     if (wanted.empty()) break;
+    const auto file_bytes = source.id == segment.id
+                                ? std::optional<std::uint64_t>(segment.file_bytes)
+                                : std::optional<std::uint64_t>{};
     const auto file = store::SegmentFile::open(view.tier(source.node), source.id,
                                                manifest.origin.store, file_bytes, source.kind);
     if (!file || !has_same_hash(*file, manifest)) continue;

@@ -57,6 +57,9 @@ void for_each_block(const Manifest& manifest, std::size_t holder,
 /// Fingerprints of both mean the same.
 bool has_same_hash(const store::SegmentFile& file, const Manifest& manifest);
 
+/// Does the manifest count on other ranks' segments of this version?
+bool has_natural_copies(const Manifest& manifest, VersionKey key);
+
 /// How many blocks of holding segment `holder` are in no file's index. Blocks are not read.
 std::uint64_t count_lacking(const StoreView& view, const BlockSources& sources,
                             const Manifest& manifest, std::size_t holder);

@@ -97,6 +97,10 @@ Result<void> PartReader::hold_own(const BlockSources& sources, const PartView& p
     if (source.kind == store::FileKind::copy) own.push_back({source, segment.file_bytes, {}, {}});
   hold(own.front());
   if (!own.front().lost) return {};
+  if (has_natural_copies(manifest_, segment.id.key)) {
+    hold_elsewhere(sources, holder);
+    return {};
+  }
   bool held = false;
   for (std::size_t i = 1; i < own.size(); ++i) {
     hold(own[i]);
@@ -112,7 +116,7 @@ void PartReader::hold_elsewhere(const BlockSources& sources, std::size_t holder)
   for_each_block(manifest_, holder,
                  [&](const RegionRecord&, const BlockName& name) { wanted.insert(name); });
   std::vector<Source>& held = sources_[holder];
-  for (const BlockSource& where : sources.of(manifest_.segments[holder].id)) {
+  for (const BlockSource& where : sources.of({manifest_.segments[holder].id.key, kAnyRank})) {
     held.push_back({where, {}, {}, {}});
     if (wanted.empty()) continue;
     Source& source = held.back();

@@ -64,18 +64,6 @@ Result<KeptCopies::Source> decode_announcement(Rank rank, std::span<const std::b
   return source;
 }
 
-/// The puts of one sender to one receiver, and where among its blocks each begins.
-struct Route {
-  std::size_t peer = 0;  ///< index into sends, or into sources
-  std::vector<Put> puts;
-};
-
-const Put* put_of_round(const Route& route, std::uint64_t round) {
-  const auto found = std::find_if(route.puts.begin(), route.puts.end(),
-                                  [&](const Put& put) { return put.round == round; });
-  return found == route.puts.end() ? nullptr : &*found;
-}
-
 std::vector<std::uint32_t> lengths_of(std::span<const BroughtBlock> brought,
                                       const std::vector<std::uint32_t>& blocks) {
   std::vector<std::uint32_t> lengths;
@@ -89,6 +77,80 @@ std::vector<std::uint32_t> lengths_of(const KeptCopies::Source& source) {
     if (source.sent[i]) lengths.push_back(source.entries[i].length);
   return lengths;
 }
+
+/// The blocks of one version on their way: who puts what where, round by round.
+class BlockRoutes {
+ public:
+  BlockRoutes(const CopyExchange& exchange, const std::vector<KeptCopies::Source>& sources,
+              const dedup::Rounds& rounds)
+      : exchange_(exchange), sources_(sources), needed_(exchange.group.size()) {
+    std::vector<dedup::Stream> streams;
+    for (Rank receiver = 0; receiver < exchange.group.size(); ++receiver) {
+      streams.push_back(
+          dedup::plan_stream(exchange.plan.bytes_to(receiver), exchange.plan.ring, receiver));
+      needed_[receiver] = rounds.window_bytes(streams.back().bytes);
+      count_ = std::max(count_, rounds.count(streams.back().bytes));
+    }
+    const Rank rank = exchange.group.rank();
+    for (const auto& send : exchange.plan.blocks.sends())
+      outgoing_.push_back(dedup::plan_puts(streams[send.receiver].offsets[rank],
+                                           lengths_of(exchange.brought, send.blocks), rounds));
+    for (const KeptCopies::Source& source : sources)
+      incoming_.push_back(
+          dedup::plan_puts(streams[rank].offsets[source.rank], lengths_of(source), rounds));
+  }
+
+  std::uint64_t rounds() const { return count_; }
+  /// Sizes of windows, by rank.
+  const std::vector<std::uint64_t>& needed() const { return needed_; }
+
+  std::vector<ranks::Put> puts(std::uint64_t round) const {
+    std::vector<ranks::Put> puts;
+    for (std::size_t i = 0; i < outgoing_.size(); ++i) {
+      const Put* put = put_of_round(outgoing_[i], round);
+      if (put == nullptr) continue;
+      const auto& send = exchange_.plan.blocks.sends()[i];
+      ranks::Put& out = puts.emplace_back();
+      out.target = send.receiver;
+      out.offset = put->offset;
+      for (std::size_t block = 0; block < put->blocks; ++block)
+        out.pieces.push_back(exchange_.brought[send.blocks[put->first_block + block]].bytes);
+    }
+    return puts;
+  }
+
+  std::vector<ranks::Landing> landings(std::uint64_t round) const {
+    std::vector<ranks::Landing> landings;
+    for (std::size_t i = 0; i < incoming_.size(); ++i)
+      if (const Put* put = put_of_round(incoming_[i], round))
+        landings.push_back({sources_[i].rank, put->offset, put->bytes});
+    return landings;
+  }
+
+  std::vector<KeptCopies::Arrival> arrivals(std::uint64_t round,
+                                            std::span<const std::byte> window) const {
+    std::vector<KeptCopies::Arrival> arrivals;
+    for (std::size_t i = 0; i < incoming_.size(); ++i)
+      if (const Put* put = put_of_round(incoming_[i], round))
+        arrivals.push_back({i, window.subspan(put->offset, put->bytes)});
+    return arrivals;
+  }
+
+ private:
+  static const Put* put_of_round(const std::vector<Put>& puts, std::uint64_t round) {
+    const auto found =
+        std::lower_bound(puts.begin(), puts.end(), round,
+                         [](const Put& put, std::uint64_t r) { return put.round < r; });
+    return found == puts.end() || found->round != round ? nullptr : &*found;
+  }
+
+  const CopyExchange& exchange_;
+  const std::vector<KeptCopies::Source>& sources_;
+  std::vector<std::uint64_t> needed_;
+  std::uint64_t count_ = 0;
+  std::vector<std::vector<Put>> outgoing_;  ///< by send
+  std::vector<std::vector<Put>> incoming_;  ///< by source
+};
 
 }  // namespace
 
@@ -156,54 +218,17 @@ Result<void> CopyExchange::move_blocks(const std::vector<KeptCopies::Source>& so
                                        const dedup::Rounds& rounds, ExchangeWindows& windows,
                                        const Arrived& arrived,
                                        const std::function<void()>& wait) const {
-  const Rank rank = group.rank();
-  std::uint64_t count = 0;
-  std::vector<std::uint64_t> needed(group.size());
-  std::vector<dedup::Stream> streams;
-  for (Rank receiver = 0; receiver < group.size(); ++receiver) {
-    streams.push_back(dedup::plan_stream(plan.bytes_to(receiver), plan.ring, receiver));
-    needed[receiver] = rounds.window_bytes(streams.back().bytes);
-    count = std::max(count, rounds.count(streams.back().bytes));
-  }
-  if (count == 0) return {};
-  BELAY_TRY(windows.provide(group, needed));
-
-  const auto& sends = plan.blocks.sends();
-  std::vector<Route> outgoing;
-  for (std::size_t i = 0; i < sends.size(); ++i)
-    outgoing.push_back({i, dedup::plan_puts(streams[sends[i].receiver].offsets[rank],
-                                            lengths_of(brought, sends[i].blocks), rounds)});
-  std::vector<Route> incoming;
-  for (std::size_t i = 0; i < sources.size(); ++i)
-    incoming.push_back({i, dedup::plan_puts(streams[rank].offsets[sources[i].rank],
-                                            lengths_of(sources[i]), rounds)});
-
+  const BlockRoutes routes(*this, sources, rounds);
+  if (routes.rounds() == 0) return {};
+  BELAY_TRY(windows.provide(group, routes.needed()));
   std::array<std::atomic<bool>, ExchangeWindows::kCount> is_free{true, true};
   Result<void> moved;
-  for (std::uint64_t round = 0; round < count && moved; ++round) {
+  for (std::uint64_t round = 0; round < routes.rounds() && moved; ++round) {
     const std::size_t turn = round % ExchangeWindows::kCount;
     while (!is_free[turn].load(std::memory_order_acquire)) wait();
-    std::vector<ranks::Put> puts;
-    for (const Route& route : outgoing) {
-      const Put* put = put_of_round(route, round);
-      if (put == nullptr) continue;
-      const auto& send = sends[route.peer];
-      ranks::Put& piece = puts.emplace_back();
-      piece.target = send.receiver;
-      piece.offset = put->offset;
-      for (std::size_t i = 0; i < put->blocks; ++i)
-        piece.pieces.push_back(brought[send.blocks[put->first_block + i]].bytes);
-    }
-    std::vector<ranks::Landing> landings;
-    std::vector<KeptCopies::Arrival> arrivals;
     ranks::Window& window = windows.window(turn);
-    for (const Route& route : incoming) {
-      const Put* put = put_of_round(route, round);
-      if (put == nullptr) continue;
-      landings.push_back({sources[route.peer].rank, put->offset, put->bytes});
-      arrivals.push_back({route.peer, window.bytes().subspan(put->offset, put->bytes)});
-    }
-    moved = window.put(puts, landings);
+    moved = window.put(routes.puts(round), routes.landings(round));
+    auto arrivals = routes.arrivals(round, window.bytes());
     if (!moved || arrivals.empty()) continue;
     is_free[turn].store(false, std::memory_order_release);
     arrived(std::move(arrivals), is_free[turn]);
