@@ -108,7 +108,7 @@ class SessionCore {
   Result<void> drop_flight();
   void reload_catalog();
   Result<void> settle_store();
-  /// Collective if ranks plan together: what nobody needs any more is removed in the background.
+  /// Collective if ranks keep files for each other: what nobody needs any more is removed in the background.
   Result<void> keep_house();
   void submit_housekeeping(const vote::Needs& needs);
   void finish_housekeeping();

@@ -170,7 +170,7 @@ Result<void> SessionCore::keep_house() {
   for (const VersionKey& key : holdings_.retire_versions(catalog_.key()))
     parts_.claim.sources.forget(key);
   vote::Needs needs = holdings_.needs();
-  if (together()) {
+  if (together() || parts_.claim.shares_files) {
     BELAY_ASSIGN(needs, exchange_needs());
   }
   submit_housekeeping(needs);

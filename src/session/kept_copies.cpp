@@ -99,6 +99,7 @@ Result<void> KeptCopies::finish_copy(const Source& source, Copy& copy) {
 }
 
 Result<void> KeptCopies::finish() {
+  if (sources_.empty()) return {};
   for (std::size_t i = 0; i < sources_.size(); ++i)
     if (copies_[i].writer) BELAY_TRY(finish_copy(sources_[i], copies_[i]));
   copies_.clear();

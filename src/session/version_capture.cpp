@@ -265,6 +265,7 @@ void VersionCapture::hold_unsafe() {
 }
 
 void VersionCapture::place(const VersionPlan& plan, std::uint16_t nodes) {
+  trim();  // others are about to get a copy of the manifest
   const VersionKey key = manifest_.origin.key;
   const auto& stored = plan.blocks.stored();
   const auto& left_out = plan.blocks.left_out();
@@ -390,10 +391,15 @@ void VersionCapture::submit(std::function<void()> job) {
   wait_ns_ += equipment_.clock.now_ns() - start;  // an inline worker has done it by now
 }
 
-Result<void> VersionCapture::seal() {
-  BELAY_TRY(flush());
+/// The table may be that of a larger version.
+void VersionCapture::trim() {
   manifest_.fingerprints.resize(next_block_);
   manifest_.holders.resize(next_block_);
+}
+
+Result<void> VersionCapture::seal() {
+  BELAY_TRY(flush());
+  trim();
   submit([flight = flight_, last = buffer_] { flight->finish(last); });
   buffer_ = nullptr;
   return {};

@@ -105,6 +105,7 @@ class VersionCapture {
   void relabel(const std::vector<std::uint32_t>& left_out, std::uint8_t elsewhere);
   void keep_counting_on();
   void copy_staged();
+  void trim();
   Result<capture::StagingBuffer*> acquire();
   Result<void> next_buffer();
   void submit(std::function<void()> job);

@@ -189,12 +189,23 @@ Result<std::vector<Survey>> exchange_surveys(ranks::Group& group, const Survey& 
   return surveys;
 }
 
+/// A copy, or a segment that its rank has left behind on a node where another one now writes.
+bool is_shared(const Claim& claim, const std::string& directory, const catalog::HeldFile& file) {
+  if (file.copy || file.id.rank >= claim.directories.size()) return true;
+  const auto& all = claim.directories;
+  return all[file.id.rank] != directory &&
+         std::find(all.begin(), all.end(), directory) != all.end();
+}
+
 /// From what every rank has seen: who holds what, and which manifests are worth something.
 Result<void> find_holders(Surroundings& around, Claim& claim) {
   for (Rank rank = 0; rank < claim.surveys.size(); ++rank)
     for (const PlaceSurvey& seen : claim.surveys[rank].places) {
       const auto place = claim.whereabouts.place(seen.directory);
-      for (const catalog::HeldFile& file : seen.files) claim.whereabouts.add(file, place, rank);
+      for (const catalog::HeldFile& file : seen.files) {
+        claim.whereabouts.add(file, place, rank);
+        claim.shares_files = claim.shares_files || is_shared(claim, seen.directory, file);
+      }
     }
   judge_manifests(claim.own, claim.whereabouts, around.group.rank(), around.log);
   std::vector<std::byte> flags;

@@ -59,6 +59,9 @@ struct Claim {
   std::vector<std::string> directories;  ///< by rank: where it writes
   catalog::Whereabouts whereabouts;      ///< of segments and their copies
   ManifestSources sources;
+  /// Some rank looks after files that others count on: nobody can decide alone what may go. The
+  /// same on all ranks.
+  bool shares_files = false;
 };
 
 /// Collective. All ranks get a claim or the same error. Nothing but directories and lock files is

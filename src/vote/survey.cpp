@@ -38,6 +38,7 @@ struct Found {
   format::ParsedName name;
   bool own = false;
   bool kept = false;  ///< another rank's, which this one looks after
+  bool here = false;  ///< in the directory that this rank writes to
 };
 
 void survey_manifest(const SurveyedPlace& place, const Found& found, OwnSurvey& own, Log& log) {
@@ -80,8 +81,9 @@ void survey_blocks(const SurveyedPlace& place, const std::string& name, const Fo
                    OwnSurvey& own, Log& log) {
   const SegmentId id{found.name.key, found.name.rank};
   const bool copy = found.name.kind == format::NameKind::copy;
-  if (!copy && found.own) own.segments.push_back(id);
-  if (copy && found.kept) own.kept_copies.push_back(id);
+  // A segment in a directory that nobody writes to is removed by the rank that made it.
+  if (!copy && (found.own || (found.kept && found.here))) own.segments.push_back(id);
+  if (copy) own.kept_copies.push_back(id);
   const auto bytes = copy ? size_of_copy(*place.tier, name) : place.tier->touch(name);
   if (bytes)
     own.survey.places.back().files.push_back({id, copy, *bytes});
@@ -113,7 +115,8 @@ Result<void> survey_place(const SurveyedPlace& place, bool first, Rank rank, Own
     const bool of_the_node =
         parsed->kind == format::NameKind::run || parsed->kind == format::NameKind::closed;
     const Found found{*parsed, !of_the_node && parsed->rank == rank,
-                      !of_the_node && place.looks_after(parsed->rank) && parsed->rank != rank};
+                      !of_the_node && place.looks_after(parsed->rank) && parsed->rank != rank,
+                      first};
     if (parsed->temporary) {
       if (of_the_node || found.own || found.kept) own.temporaries.push_back(name);
       continue;

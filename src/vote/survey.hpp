@@ -59,8 +59,8 @@ struct OwnSurvey {
   std::vector<std::optional<Manifest>> found;
   std::vector<Manifest> readable;         ///< of this rank, without their block arrays
   std::vector<std::string> temporaries;   ///< of this rank, or looked after
-  std::vector<SegmentId> segments;        ///< of this rank, as names say
-  std::vector<SegmentId> kept_copies;     ///< looked after
+  std::vector<SegmentId> segments;        ///< of this rank, or looked after where it writes
+  std::vector<SegmentId> kept_copies;     ///< likewise, in any place
   std::vector<SegmentId> kept_manifests;  ///< of other ranks, looked after
   std::vector<Run> run_records;           ///< names in the first place
   std::vector<std::string> closed_marks;  ///< names in the first place
