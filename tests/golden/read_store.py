@@ -230,12 +230,13 @@ def read_files(store):
     return found, none + [text for kind, key, text in errors if kind not in ("segment", "copy") or key in listed]
 
 
-def sources(holder, found):
-    """Files that may have the blocks of a holding segment: itself, its copies, and others of the version."""
+def sources(holder, listed, found):
+    """Files that may have the blocks of a holding segment: itself, its copies, and others that are listed."""
     def fits(content, copy):
+        if holder["rank"] == ANY_RANK or (key_of(content) != key_of(holder) and key_of(content) in listed):
+            return key_of(content)[:2] == key_of(holder)[:2]
         partial = copy and content["format"] == 2
-        return key_of(content)[:2] == key_of(holder)[:2] and (
-            key_of(content) != key_of(holder) or partial or content["file_bytes"] == holder["file_bytes"])
+        return key_of(content) == key_of(holder) and (partial or content["file_bytes"] == holder["file_bytes"])
     return ([s for s in found["segment"].values() if fits(s, False)] +
             [c for c in found["copy"].values() if fits(c, True)])
 
@@ -245,7 +246,7 @@ def region_content(manifest, region, number, found):
     for start in range(0, region["bytes"], manifest["block_bytes"]):
         holder = manifest["segments"][manifest["holders"][number]]
         where = f"block {number} in segment {key_of(holder)}"
-        files = sources(holder, found)
+        files = sources(holder, set(map(key_of, manifest["segments"])), found)
         require(files, f"{where}: missing or of another size")
         files = [f for f in files if all(f[k] == manifest[k] for k in ("store", "seed", "hash"))]
         require(files, f"{where}: of another store or hash")

@@ -43,7 +43,7 @@ struct Setting {
   unsigned losses;  ///< nodes that may be lost
 };
 
-class CopiesTest : public testing::TestWithParam<Setting> {
+class ReplicasTest : public testing::TestWithParam<Setting> {
  protected:
   Options options(Rank rank, const std::vector<Rank>& places) const {
     Options options;
@@ -180,12 +180,12 @@ class CopiesTest : public testing::TestWithParam<Setting> {
   FakeClock clock_;
 };
 
-TEST_P(CopiesTest, ComeBackWithoutAnyLoss) {
+TEST_P(ReplicasTest, ComeBackWithoutAnyLoss) {
   take_versions(1, 4);
   expect_restored(4);
 }
 
-TEST_P(CopiesTest, ComeBackAfterEveryLossThatTheyShallSurvive) {
+TEST_P(ReplicasTest, ComeBackAfterEveryLossThatTheyShallSurvive) {
   take_versions(1, 3);
   const auto before = contents();
   for (const auto& lost : subsets(nodes(), GetParam().losses)) {
@@ -200,7 +200,7 @@ TEST_P(CopiesTest, ComeBackAfterEveryLossThatTheyShallSurvive) {
   }
 }
 
-TEST_P(CopiesTest, SayWhatIsMissingAfterOneLossMore) {
+TEST_P(ReplicasTest, SayWhatIsMissingAfterOneLossMore) {
   take_versions(1, 2);
   const auto all = nodes();
   for (unsigned i = 0; i <= GetParam().losses; ++i) lose(all[i]);
@@ -215,7 +215,7 @@ TEST_P(CopiesTest, SayWhatIsMissingAfterOneLossMore) {
   });
 }
 
-TEST_P(CopiesTest, ComeBackOnOtherNodes) {
+TEST_P(ReplicasTest, ComeBackOnOtherNodes) {
   take_versions(1, 3);
   std::vector<Rank> places = usual_places();
   std::rotate(places.begin(), places.begin() + 1, places.end());
@@ -224,7 +224,7 @@ TEST_P(CopiesTest, ComeBackOnOtherNodes) {
   expect_restored(3, places);
 }
 
-TEST_P(CopiesTest, ComeBackWithDamagedFiles) {
+TEST_P(ReplicasTest, ComeBackWithDamagedFiles) {
   take_versions(1, 3);
   if (GetParam().losses == 0) return;
   for (const std::string& path : memory_.paths()) {
@@ -240,7 +240,7 @@ TEST_P(CopiesTest, ComeBackWithDamagedFiles) {
   expect_restored(3);
 }
 
-TEST_P(CopiesTest, SurviveManyVersionsWithCarryAndRetention) {
+TEST_P(ReplicasTest, SurviveManyVersionsWithCarryAndRetention) {
   take_versions(1, 12);
   take_versions(13, 24);
   const auto all = nodes();
@@ -255,7 +255,7 @@ TEST_P(CopiesTest, SurviveManyVersionsWithCarryAndRetention) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Of, CopiesTest,
+    Of, ReplicasTest,
     testing::Values(Setting{"TwoReplicasCollective", 4, "1", "replicas:2", "collective", 1},
                     Setting{"TwoReplicasLocal", 4, "1", "replicas:2", "local", 1},
                     Setting{"TwoReplicasNone", 3, "1", "replicas:2", "none", 1},
