@@ -7,6 +7,7 @@
 #include "vote/agreement.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace belay::detail {
 namespace {
@@ -28,7 +29,8 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
     for (const auto& holder : whereabouts.holders(id)) {
       if (holder.keeper != rank_) continue;
       const session::LostFile file{id, holder.copy, holder.place};
-      const auto bytes = equipment_.tier.touch(name_of(file));
+      auto& place = store::place_in(equipment_.tier, whereabouts.directory(holder.place));
+      const auto bytes = place.touch(name_of(file));
       // Nobody has written down how long a partial copy is, so only its absence shows.
       if (bytes && (*bytes == holder.bytes || holder.bytes == 0)) continue;
       lost.push_back(file);
@@ -51,6 +53,27 @@ Result<vote::Needs> SessionCore::exchange_needs() {
   for (const SegmentId& id : whereabouts.segments())
     if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id);
   return needs;
+}
+
+Result<void> SessionCore::tell_damaged(const std::vector<session::LostFile>& damaged) {
+  BELAY_ASSIGN(const auto all, parts_.group->gather(session::encode_needs({}, damaged)));
+  for (const auto& bytes : all)
+    for (const session::LostFile& file : session::decode_needs(bytes).second)
+      parts_.claim.whereabouts.remove(file.id, file.copy, file.place);
+  return {};
+}
+
+std::vector<session::LostFile> SessionCore::damaged_here(
+    const std::vector<session::LostBlock>& blocks) const {
+  std::set<SegmentId> ids;
+  for (const session::LostBlock& block : blocks)
+    if (block.id.rank != kAnyRank) ids.insert(block.id);
+  std::vector<session::LostFile> damaged;
+  const auto& whereabouts = parts_.claim.whereabouts;
+  for (const SegmentId& id : ids)
+    for (const auto& holder : whereabouts.holders(id))
+      if (!holder.copy && holder.keeper == rank_) damaged.push_back({id, false, holder.place});
+  return damaged;
 }
 
 bool SessionCore::is_unsafe(const SegmentRef& segment) const {
@@ -120,8 +143,9 @@ void SessionCore::note_whereabouts() {
     };
     if (shares_[rank].file_bytes > 0) add(rank, false, shares_[rank].file_bytes);
     for (const session::Parcel& parcel : shares_[rank].parcels) add(parcel.receiver, true, 0);
-    claim.sources.add(key, rank, rank);
-    for (const Rank keeper : keepers_[rank]) claim.sources.add(key, rank, keeper);
+    claim.sources.add(key, rank, rank, claim.directories[rank]);
+    for (const Rank keeper : keepers_[rank])
+      claim.sources.add(key, rank, keeper, claim.directories[keeper]);
   }
 }
 
