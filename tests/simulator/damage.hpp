@@ -7,6 +7,8 @@
 #include "simulator/sim_random.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,7 +27,10 @@ struct StoreCensus {
 StoreCensus take_census(const os::MemoryFiles& files, Rank ranks);
 
 struct DamageDone {
-  std::string what;            ///< for the trace
+  std::string what;  ///< for the trace
+  std::string path;  ///< of the damaged file
+  /// The flipped bit of a copy, which is read only when it is needed.
+  std::optional<std::uint64_t> hidden;
   std::set<Version> versions;  ///< that count on the damaged file
   /// It was the mark that a version has existed; or there is none, since it could not be written.
   bool settled_mark = false;

@@ -56,7 +56,7 @@ class OracleTest : public ::testing::Test {
     }
     event.ranks[0].after = {{"a", bytes(value)}};
     event.ranks[1].after = {{"a", bytes(other)}};
-    oracle.check_restore(event);
+    oracle.check_restore(event, 0);
   }
 
   Oracle oracle{2, 1};
