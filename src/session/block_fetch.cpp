@@ -52,6 +52,8 @@ class Fetch {
       if (!any) break;
     }
     Fetched fetched{{}, std::move(damaged_)};
+    for (const StoredFile& file : server_.unreadable())
+      fetched.damaged.push_back({file.id, file.copy, file.place});
     for (Pending& block : pending_) fetched.left.push_back(std::move(block.block));
     return fetched;
   }

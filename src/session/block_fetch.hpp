@@ -24,7 +24,7 @@ struct LostBlock {
 
 struct Fetched {
   std::vector<LostBlock> left;    ///< blocks that nobody has
-  std::vector<LostFile> damaged;  ///< files that gave this rank something else than was asked for
+  std::vector<LostFile> damaged;  ///< files that gave this rank wrong bytes, or it could not open
 };
 
 /// Collective. Fills what any rank can read. Every block is verified before it is copied.

@@ -73,6 +73,13 @@ store::SegmentFile* BlockServer::open(const StoredFile& file) {
   return found->second ? &*found->second : nullptr;
 }
 
+std::vector<StoredFile> BlockServer::unreadable() const {
+  std::vector<StoredFile> files;
+  for (const auto& [file, opened] : files_)
+    if (!opened) files.push_back(file);
+  return files;
+}
+
 std::vector<std::byte> BlockServer::answer(std::span<const std::byte> bytes) {
   constexpr std::uint64_t kPage = os::kDirectAlignment;
   std::vector<Reading> readings;

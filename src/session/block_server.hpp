@@ -42,6 +42,8 @@ class BlockServer {
   /// For each question in order: a byte 1 and the block as it was read, or a byte 0. The asker
   /// verifies.
   std::vector<std::byte> answer(std::span<const std::byte> questions);
+  /// Files that were asked for, but are damaged outside of their blocks, or gone.
+  std::vector<StoredFile> unreadable() const;
 
  private:
   store::SegmentFile* open(const StoredFile& file);

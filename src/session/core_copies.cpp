@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/mistakes.hpp"
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
@@ -43,11 +44,11 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
 Result<vote::Needs> SessionCore::exchange_needs() {
   const auto mine = session::encode_needs(holdings_.needs(), look_for_lost_files());
   BELAY_ASSIGN(const auto all, parts_.group->gather(mine));
-  vote::Needs needs;
+  vote::Needs needs = holdings_.needs();
   auto& whereabouts = parts_.claim.whereabouts;
   for (const auto& bytes : all) {
     const auto [theirs, lost] = session::decode_needs(bytes);
-    needs.add(theirs);
+    if (!planted(Mistake::delete_needed)) needs.add(theirs);
     for (const session::LostFile& file : lost) whereabouts.remove(file.id, file.copy, file.place);
   }
   for (const SegmentId& id : whereabouts.segments())
@@ -77,6 +78,7 @@ std::vector<session::LostFile> SessionCore::damaged_here(
 }
 
 bool SessionCore::is_unsafe(const SegmentRef& segment) const {
+  if (planted(Mistake::skip_healing)) return false;
   const auto& all = catalog_.manifest().segments;
   return std::any_of(all.begin(), all.end(), [&](const SegmentRef& other) {
     if (other.id.key != segment.id.key) return false;

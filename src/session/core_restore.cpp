@@ -67,7 +67,11 @@ Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& opti
   const std::string what = fmt::format("version {}", key.version);
   auto matches = session::match_regions(*manifest, regions_, options, what, log_);
   BELAY_ASSIGN(const bool all_fit, all_succeed(status_of(matches), reason));
-  if (!all_fit) return Unexpected(*reason);
+  if (!all_fit) {
+    // Unless it is one of which open() has found only a part: latest() and versions() leave it out.
+    if (!options.version && holdings_.newest() != key) return false;
+    return Unexpected(*reason);
+  }
   auto filled = fill(*manifest, *matches);
   if (!filled && filled.error().code() == Code::peer_lost) return Unexpected(filled.error());
   BELAY_ASSIGN(const bool all_filled, all_succeed(filled, reason));
