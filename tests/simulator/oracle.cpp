@@ -164,6 +164,11 @@ bool Oracle::is_promised(const Attempt& attempt) const {
 }
 
 void Oracle::promise(Rank rank, Attempt& attempt, const char* where) {
+  // A version that its own run did not live to hear of is whole, but perhaps not on all nodes.
+  if (!attempt.promised && attempt.run < run_) {
+    attempt.copies = 1;
+    attempt.damaged = attempt.damaged || !attempt.wounds.empty();
+  }
   const bool straggler = run_ < newest_run_;
   attempt.promised_to = std::min(attempt.promised_to, straggler ? newest_run_ + 1 : run_);
   attempt.promised = true;
