@@ -72,6 +72,8 @@ StoreCensus take_census(const os::MemoryFiles& files, Rank ranks) {
       ++census.manifests.at(name->rank);
     } else if (name->kind == format::NameKind::segment) {
       ++census.segments.at(name->rank);
+    } else if (name->kind == format::NameKind::copy) {
+      ++census.copies;
     }
   }
   return census;

@@ -19,6 +19,7 @@ struct StoreCensus {
   std::set<Version> versions;          ///< that any rank has a manifest of
   std::vector<std::size_t> manifests;  ///< by rank
   std::vector<std::size_t> segments;   ///< by rank
+  std::size_t copies = 0;              ///< of segments
   std::size_t temporaries = 0;
   Version highest_number = 0;  ///< in any name
   bool traces() const;         ///< of any version

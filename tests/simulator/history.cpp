@@ -310,9 +310,11 @@ void History::check_proofs(const Job& job, const RestoreEvent& event) {
 /// After a clean end: each block on as many nodes as was asked for, and nothing superfluous.
 void History::check_copies(const Job& job) {
   const SharedRun& shared = job.shared;
+  // What earlier runs left stays until a run has restored.
+  const bool leftovers = shared.census.traces() || shared.census.copies > 0;
   const bool clean =
       shared.plan->faults.empty() && !shared.plan->room_bytes && !shared.any_killed() &&
-      (shared.restored || !shared.census.traces()) && jobs_.size() == 1 &&
+      (shared.restored || !leftovers) && jobs_.size() == 1 &&
       !(shared.plan->loss && shared.plan->loss->point) &&
       std::all_of(job.ranks.begin(), job.ranks.end(), [](const auto& r) { return r->closed(); });
   if (!clean) return;
@@ -322,7 +324,7 @@ void History::check_copies(const Job& job) {
     for (const auto& [path, bit] : hidden_damage_) static_cast<void>(disk_.flip(path, bit));
   };
   flip_hidden();
-  const StoreWalk walk = walk_store(disk_, plan_.ranks);
+  StoreWalk walk = walk_store(disk_, plan_.ranks);
   flip_hidden();
   bool made = false;  // by this run
   for (const auto& [key, version] : walk.versions) {
@@ -334,6 +336,10 @@ void History::check_copies(const Job& job) {
                         version.rarest, key.version, version.least_nodes, attempt->copies);
   }
   if (!made) return;
+  // Nothing goes that is older than a manifest which cannot be read.
+  for (const auto& [key, version] : walk.versions)
+    if (version.manifests.size() < plan_.ranks)
+      walk.dead.erase(walk.dead.begin(), walk.dead.upper_bound(key));
   if (walk.dead.size() > 1)
     oracle_.violation("restart {}: files of {} versions are left that nobody counts on, first {}",
                       shared.number, walk.dead.size(), walk.dead.begin()->second);
