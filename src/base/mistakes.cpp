@@ -12,7 +12,7 @@
 namespace belay {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mistake>, 9> kNames{{
+constexpr std::array<std::pair<std::string_view, Mistake>, 13> kNames{{
     {"skip_data_sync", Mistake::skip_data_sync},
     {"skip_directory_sync", Mistake::skip_directory_sync},
     {"vote_early", Mistake::vote_early},
@@ -22,6 +22,10 @@ constexpr std::array<std::pair<std::string_view, Mistake>, 9> kNames{{
     {"reuse_version", Mistake::reuse_version},
     {"delete_early", Mistake::delete_early},
     {"skip_verification", Mistake::skip_verification},
+    {"skip_copy_sync", Mistake::skip_copy_sync},
+    {"one_copy_less", Mistake::one_copy_less},
+    {"skip_healing", Mistake::skip_healing},
+    {"delete_needed", Mistake::delete_needed},
 }};
 
 Mistake from_environment() {

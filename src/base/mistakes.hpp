@@ -16,6 +16,10 @@ enum class Mistake {
   reuse_version,        ///< a number is taken again after a failure
   delete_early,         ///< a version is deleted before its successor exists everywhere
   skip_verification,    ///< one block read at restore is not verified
+  skip_copy_sync,       ///< copies kept for others are not fsynced before the vote
+  one_copy_less,        ///< each block is on one node less than was asked for
+  skip_healing,         ///< what a lost node held is believed to be there
+  delete_needed,        ///< ranks remove what they keep for others without asking them
 };
 
 #ifdef BELAY_PLANT_MISTAKES

@@ -41,7 +41,7 @@ class Fetch {
         manifest_(manifest),
         server_(server) {}
 
-  Result<std::vector<LostBlock>> run(std::vector<LostBlock> lost) {
+  Result<Fetched> run(std::vector<LostBlock> lost) {
     for (LostBlock& block : lost) {
       const auto* candidates = &candidates_for(block.id);
       pending_.push_back({std::move(block), candidates, 0});
@@ -51,9 +51,11 @@ class Fetch {
       BELAY_ASSIGN(const bool any, ask_and_answer());
       if (!any) break;
     }
-    std::vector<LostBlock> left;
-    for (Pending& block : pending_) left.push_back(std::move(block.block));
-    return left;
+    Fetched fetched{{}, std::move(damaged_)};
+    for (const StoredFile& file : server_.unreadable())
+      fetched.damaged.push_back({file.id, file.copy, file.place});
+    for (Pending& block : pending_) fetched.left.push_back(std::move(block.block));
+    return fetched;
   }
 
  private:
@@ -70,6 +72,7 @@ class Fetch {
   std::map<SegmentId, std::vector<Candidate>> candidates_;
   std::vector<Pending> pending_;
   std::map<Rank, std::vector<Pending*>> asked_;  ///< in this round, by keeper
+  std::vector<LostFile> damaged_;
 };
 
 /// The segment itself and its copies, then those segments of the same version that this manifest
@@ -82,7 +85,7 @@ const std::vector<Candidate>& Fetch::candidates_for(const SegmentId& id) {
     if (other.id.key == id.key && other.id != id) ids.push_back(other.id);
   for (const SegmentId& each : ids)
     for (const auto& holder : whereabouts_.holders(each))
-      found->second.push_back({holder.keeper, {each, holder.copy}});
+      found->second.push_back({holder.keeper, {each, holder.copy, holder.place}});
   return found->second;
 }
 
@@ -102,11 +105,13 @@ void Fetch::take(std::vector<Pending*>& asked, std::span<const std::byte> answer
   format::WireReader reader(answer);
   for (Pending* block : asked) {
     const WantedBlock& wanted = block->block.wanted;
-    ++block->next;
+    const StoredFile& file = (*block->candidates)[block->next++].file;
     if (reader.field<std::uint8_t>() == 0) continue;
     const auto bytes = reader.bytes(wanted.length);
-    if (bytes.size() != wanted.length || equipment_.hasher.hash(bytes) != wanted.fingerprint)
+    if (bytes.size() != wanted.length || equipment_.hasher.hash(bytes) != wanted.fingerprint) {
+      damaged_.push_back({file.id, file.copy, file.place});
       continue;
+    }
     os::copy_past_cache(wanted.to, bytes.data(), wanted.fits);
     block->block.wanted.to = nullptr;  // it is where it belongs
   }
@@ -154,11 +159,10 @@ Result<bool> Fetch::ask_and_answer() {
 
 }  // namespace
 
-Result<std::vector<LostBlock>> fetch_blocks(Equipment& equipment, os::Parallel& readers,
-                                            ranks::Group& group,
-                                            const catalog::Whereabouts& whereabouts,
-                                            const Manifest& manifest, std::vector<LostBlock> lost) {
-  BlockServer server(equipment.tier, readers, manifest.origin.store, equipment.log);
+Result<Fetched> fetch_blocks(Equipment& equipment, os::Parallel& readers, ranks::Group& group,
+                             const catalog::Whereabouts& whereabouts, const Manifest& manifest,
+                             std::vector<LostBlock> lost) {
+  BlockServer server(equipment.tier, readers, whereabouts, manifest.origin.store, equipment.log);
   return Fetch(equipment, group, whereabouts, manifest, server).run(std::move(lost));
 }
 

@@ -9,6 +9,7 @@
 #include "catalog/whereabouts.hpp"
 #include "comm/group.hpp"
 #include "session/equipment.hpp"
+#include "session/needs_wire.hpp"
 #include "session/segment_read.hpp"
 
 #include <vector>
@@ -21,11 +22,15 @@ struct LostBlock {
   SegmentId id;
 };
 
-/// Collective. Fills what any rank can read, and returns what nobody has. Every block is verified
-/// before it is copied. `manifest` is the one that wants them.
-Result<std::vector<LostBlock>> fetch_blocks(Equipment& equipment, os::Parallel& readers,
-                                            ranks::Group& group,
-                                            const catalog::Whereabouts& whereabouts,
-                                            const Manifest& manifest, std::vector<LostBlock> lost);
+struct Fetched {
+  std::vector<LostBlock> left;    ///< blocks that nobody has
+  std::vector<LostFile> damaged;  ///< files that gave this rank wrong bytes, or it could not open
+};
+
+/// Collective. Fills what any rank can read. Every block is verified before it is copied.
+/// `manifest` is the one that wants them.
+Result<Fetched> fetch_blocks(Equipment& equipment, os::Parallel& readers, ranks::Group& group,
+                             const catalog::Whereabouts& whereabouts, const Manifest& manifest,
+                             std::vector<LostBlock> lost);
 
 }  // namespace belay::session

@@ -10,7 +10,7 @@
 namespace belay::session {
 namespace {
 
-constexpr std::size_t kQuestionBytes = 41;
+constexpr std::size_t kQuestionBytes = 45;
 
 /// A read of whole pages, and the block inside of it.
 struct Reading {
@@ -32,6 +32,7 @@ std::vector<BlockQuestion> decode_questions(std::span<const std::byte> bytes) {
     question.file.id.key.version = reader.field<Version>();
     question.file.id.rank = reader.field<Rank>();
     question.file.copy = reader.field<std::uint8_t>() != 0;
+    question.file.place = reader.field<catalog::Whereabouts::Place>();
     question.fingerprint.low = reader.field<std::uint64_t>();
     question.fingerprint.high = reader.field<std::uint64_t>();
     question.length = reader.field<std::uint32_t>();
@@ -49,6 +50,7 @@ std::vector<std::byte> encode_questions(const std::vector<BlockQuestion>& questi
     writer.pair(question.file.id.key.run, question.file.id.key.version);
     writer.field(question.file.id.rank);
     writer.field(static_cast<std::uint8_t>(question.file.copy));
+    writer.field(question.file.place);
     writer.pair(question.fingerprint.low, question.fingerprint.high);
     writer.field(question.length);
   }
@@ -58,8 +60,9 @@ std::vector<std::byte> encode_questions(const std::vector<BlockQuestion>& questi
 store::SegmentFile* BlockServer::open(const StoredFile& file) {
   const auto [found, is_new] = files_.try_emplace(file);
   if (is_new) {
+    auto& place = store::place_in(tier_, whereabouts_.directory(file.place));
     auto opened = store::SegmentFile::open(
-        tier_, file.id, store_, {}, file.copy ? store::FileKind::copy : store::FileKind::segment);
+        place, file.id, store_, {}, file.copy ? store::FileKind::copy : store::FileKind::segment);
     if (opened) {
       opened->sort_blocks();
       found->second.emplace(*std::move(opened));
@@ -68,6 +71,13 @@ store::SegmentFile* BlockServer::open(const StoredFile& file) {
     }
   }
   return found->second ? &*found->second : nullptr;
+}
+
+std::vector<StoredFile> BlockServer::unreadable() const {
+  std::vector<StoredFile> files;
+  for (const auto& [file, opened] : files_)
+    if (!opened) files.push_back(file);
+  return files;
 }
 
 std::vector<std::byte> BlockServer::answer(std::span<const std::byte> bytes) {

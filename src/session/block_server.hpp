@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/nouns.hpp"
+#include "catalog/whereabouts.hpp"
 #include "os/parallel.hpp"
 #include "store/segment_file.hpp"
 #include "store/tier.hpp"
@@ -16,10 +17,11 @@
 
 namespace belay::session {
 
-/// A segment, or the copy of it.
+/// A segment, or the copy of it in one place.
 struct StoredFile {
   SegmentId id;
   bool copy = false;
+  catalog::Whereabouts::Place place = 0;
   auto operator<=>(const StoredFile&) const = default;
 };
 
@@ -33,18 +35,22 @@ std::vector<std::byte> encode_questions(const std::vector<BlockQuestion>& questi
 
 class BlockServer {
  public:
-  BlockServer(store::Tier& tier, os::Parallel& readers, const StoreId& store, Log& log)
-      : tier_(tier), readers_(readers), store_(store), log_(log) {}
+  BlockServer(store::Tier& tier, os::Parallel& readers, const catalog::Whereabouts& whereabouts,
+              const StoreId& store, Log& log)
+      : tier_(tier), readers_(readers), whereabouts_(whereabouts), store_(store), log_(log) {}
 
   /// For each question in order: a byte 1 and the block as it was read, or a byte 0. The asker
   /// verifies.
   std::vector<std::byte> answer(std::span<const std::byte> questions);
+  /// Files that were asked for, but are damaged outside of their blocks, or gone.
+  std::vector<StoredFile> unreadable() const;
 
  private:
   store::SegmentFile* open(const StoredFile& file);
 
   store::Tier& tier_;
   os::Parallel& readers_;
+  const catalog::Whereabouts& whereabouts_;
   StoreId store_;
   Log& log_;
   std::map<StoredFile, std::optional<store::SegmentFile>> files_;

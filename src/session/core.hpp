@@ -108,7 +108,8 @@ class SessionCore {
   Result<void> drop_flight();
   void reload_catalog();
   Result<void> settle_store();
-  /// Collective if ranks keep files for each other: what nobody needs any more is removed in the background.
+  /// Collective if ranks keep files for each other: what nobody needs any more is removed in the
+  /// background.
   Result<void> keep_house();
   void submit_housekeeping(const vote::Needs& needs);
   void finish_housekeeping();
@@ -135,6 +136,10 @@ class SessionCore {
   /// Collective. What the versions of all ranks count on; and what has vanished is known to all.
   Result<vote::Needs> exchange_needs();
   std::vector<session::LostFile> look_for_lost_files();
+  /// Collective. Files that were found to be damaged are as good as lost, for all ranks.
+  Result<void> tell_damaged(const std::vector<session::LostFile>& damaged);
+  /// Segments that this rank has, but could not read these blocks of.
+  std::vector<session::LostFile> damaged_here(const std::vector<session::LostBlock>& blocks) const;
   /// Collective. `captured` is this rank's success. Ranks decide who stores what and keeps copies
   /// of it, and exchange these. All succeed, or all fail.
   Result<void> share_version(const Result<void>& captured, std::uint64_t entry_ns);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/mistakes.hpp"
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
@@ -7,6 +8,7 @@
 #include "vote/agreement.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace belay::detail {
 namespace {
@@ -28,7 +30,8 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
     for (const auto& holder : whereabouts.holders(id)) {
       if (holder.keeper != rank_) continue;
       const session::LostFile file{id, holder.copy, holder.place};
-      const auto bytes = equipment_.tier.touch(name_of(file));
+      auto& place = store::place_in(equipment_.tier, whereabouts.directory(holder.place));
+      const auto bytes = place.touch(name_of(file));
       // Nobody has written down how long a partial copy is, so only its absence shows.
       if (bytes && (*bytes == holder.bytes || holder.bytes == 0)) continue;
       lost.push_back(file);
@@ -41,11 +44,11 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
 Result<vote::Needs> SessionCore::exchange_needs() {
   const auto mine = session::encode_needs(holdings_.needs(), look_for_lost_files());
   BELAY_ASSIGN(const auto all, parts_.group->gather(mine));
-  vote::Needs needs;
+  vote::Needs needs = holdings_.needs();
   auto& whereabouts = parts_.claim.whereabouts;
   for (const auto& bytes : all) {
     const auto [theirs, lost] = session::decode_needs(bytes);
-    needs.add(theirs);
+    if (!planted(Mistake::delete_needed)) needs.add(theirs);
     for (const session::LostFile& file : lost) whereabouts.remove(file.id, file.copy, file.place);
   }
   for (const SegmentId& id : whereabouts.segments())
@@ -53,7 +56,29 @@ Result<vote::Needs> SessionCore::exchange_needs() {
   return needs;
 }
 
+Result<void> SessionCore::tell_damaged(const std::vector<session::LostFile>& damaged) {
+  BELAY_ASSIGN(const auto all, parts_.group->gather(session::encode_needs({}, damaged)));
+  for (const auto& bytes : all)
+    for (const session::LostFile& file : session::decode_needs(bytes).second)
+      parts_.claim.whereabouts.remove(file.id, file.copy, file.place);
+  return {};
+}
+
+std::vector<session::LostFile> SessionCore::damaged_here(
+    const std::vector<session::LostBlock>& blocks) const {
+  std::set<SegmentId> ids;
+  for (const session::LostBlock& block : blocks)
+    if (block.id.rank != kAnyRank) ids.insert(block.id);
+  std::vector<session::LostFile> damaged;
+  const auto& whereabouts = parts_.claim.whereabouts;
+  for (const SegmentId& id : ids)
+    for (const auto& holder : whereabouts.holders(id))
+      if (!holder.copy && holder.keeper == rank_) damaged.push_back({id, false, holder.place});
+  return damaged;
+}
+
 bool SessionCore::is_unsafe(const SegmentRef& segment) const {
+  if (planted(Mistake::skip_healing)) return false;
   const auto& all = catalog_.manifest().segments;
   return std::any_of(all.begin(), all.end(), [&](const SegmentRef& other) {
     if (other.id.key != segment.id.key) return false;
@@ -120,8 +145,9 @@ void SessionCore::note_whereabouts() {
     };
     if (shares_[rank].file_bytes > 0) add(rank, false, shares_[rank].file_bytes);
     for (const session::Parcel& parcel : shares_[rank].parcels) add(parcel.receiver, true, 0);
-    claim.sources.add(key, rank, rank);
-    for (const Rank keeper : keepers_[rank]) claim.sources.add(key, rank, keeper);
+    claim.sources.add(key, rank, rank, claim.directories[rank]);
+    for (const Rank keeper : keepers_[rank])
+      claim.sources.add(key, rank, keeper, claim.directories[keeper]);
   }
 }
 

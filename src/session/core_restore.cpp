@@ -67,7 +67,11 @@ Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& opti
   const std::string what = fmt::format("version {}", key.version);
   auto matches = session::match_regions(*manifest, regions_, options, what, log_);
   BELAY_ASSIGN(const bool all_fit, all_succeed(status_of(matches), reason));
-  if (!all_fit) return Unexpected(*reason);
+  if (!all_fit) {
+    // Unless it is one of which open() has found only a part: latest() and versions() leave it out.
+    if (!options.version && holdings_.newest() != key) return false;
+    return Unexpected(*reason);
+  }
   auto filled = fill(*manifest, *matches);
   if (!filled && filled.error().code() == Code::peer_lost) return Unexpected(filled.error());
   BELAY_ASSIGN(const bool all_filled, all_succeed(filled, reason));
@@ -119,24 +123,30 @@ Result<void> SessionCore::fill(const Manifest& manifest,
     return lost->reason ? Result<void>(Unexpected(*lost->reason)) : Result<void>{};
   }
   // A rank that cannot read at all still answers the others.
-  auto left =
+  auto fetched =
       session::fetch_blocks(equipment, readers, *parts_.group, parts_.claim.whereabouts, manifest,
                             lost ? lost->blocks : std::vector<session::LostBlock>{});
-  if (!left) return Unexpected(left.error());
+  if (!fetched) return Unexpected(fetched.error());
+  if (together()) {
+    auto damaged = std::move(fetched->damaged);
+    if (lost)
+      for (const session::LostFile& file : damaged_here(lost->blocks)) damaged.push_back(file);
+    BELAY_TRY(tell_damaged(damaged));
+  }
   if (!lost) return Unexpected(lost.error());
-  if (left->empty()) return {};
-  const session::LostBlock& block = left->front();
+  if (fetched->left.empty()) return {};
+  const session::LostBlock& block = fetched->left.front();
   if (lost->reason) return Unexpected(*lost->reason);
   return fail(Code::corruption,
               "{} blocks are in no file that is left, the first of them in region '{}': those who "
               "stored it in version {} were lost",
-              left->size(), block.wanted.region->name, block.id.key.version);
+              fetched->left.size(), block.wanted.region->name, block.id.key.version);
 }
 
 Result<void> SessionCore::heal(const RestoreOptions& options) {
   if (!together()) return {};
   const Manifest& manifest = catalog_.manifest();
-  bool whole = parts_.claim.sources.readers(manifest.origin.key, rank_).size() >= settings_.copies;
+  bool whole = parts_.claim.sources.nodes(manifest.origin.key, rank_) >= settings_.copies;
   for (const SegmentRef& segment : manifest.segments) whole = whole && !is_unsafe(segment);
   // A version of memory that was restored only in part would be worse than none.
   bool complete = options.regions.empty() && !options.allow_missing && !options.allow_resized;

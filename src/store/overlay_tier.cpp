@@ -25,8 +25,15 @@ class OverlayTier final : public Tier {
   Result<std::uint64_t> touch(const std::string& name) override {
     return find([&](Tier& tier) { return tier.touch(name); });
   }
+  /// From all places. Those other than the first are in nobody's way.
   Result<void> remove(const std::string& name) override {
-    return find([&](Tier& tier) { return tier.remove(name); });
+    auto result = first().remove(name);
+    for (std::size_t i = 1; i < places_.size(); ++i) {
+      auto other = places_[i]->remove(name);
+      const bool said = result || !is_gone(result);
+      if (!said || (result && !other && !is_gone(other))) result = std::move(other);
+    }
+    return result;
   }
   Result<void> sync_names() override {
     BELAY_TRY(first().sync_names());
@@ -48,6 +55,11 @@ class OverlayTier final : public Tier {
   }
   Result<os::Space> space() override { return first().space(); }
   const std::string& place() const override { return places_.front()->place(); }
+  std::vector<Tier*> places() override {
+    std::vector<Tier*> all;
+    for (const auto& place : places_) all.push_back(place.get());
+    return all;
+  }
 
  private:
   Tier& first() { return *places_.front(); }
@@ -74,6 +86,12 @@ class OverlayTier final : public Tier {
 };
 
 }  // namespace
+
+Tier& place_in(Tier& tier, std::string_view directory) {
+  for (Tier* const place : tier.places())
+    if (place->place() == directory) return *place;
+  return tier;
+}
 
 std::unique_ptr<Tier> make_overlay_tier(std::vector<std::unique_ptr<Tier>> places) {
   if (places.size() == 1) return std::move(places.front());

@@ -9,9 +9,9 @@
 
 namespace belay::store {
 
-/// A name that is in several places means the first; segments and manifests are in one only, since
-/// their names say run, version and rank. Places other than the first may be removed at any time.
-/// REQUIRES: places is not empty.
+/// A name that is in several places means the first, but remove() means all. Segments are in one
+/// only, since their names say run, version and rank; of copies and manifests ask places(). Places
+/// other than the first may be removed at any time. REQUIRES: places is not empty.
 std::unique_ptr<Tier> make_overlay_tier(std::vector<std::unique_ptr<Tier>> places);
 
 }  // namespace belay::store

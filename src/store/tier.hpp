@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace belay::store {
@@ -37,7 +38,12 @@ class Tier {
   virtual Result<os::Space> space() = 0;
   /// For messages: where this is.
   virtual const std::string& place() const = 0;
+  /// What it is made of, if that is several. Copies may be in more than one under the same name.
+  virtual std::vector<Tier*> places() { return {this}; }
 };
+
+/// The one of its places that is this directory; the tier itself if none is.
+Tier& place_in(Tier& tier, std::string_view directory);
 
 /// A directory that exists.
 std::unique_ptr<Tier> make_local_tier(os::Files& files, std::string directory);

@@ -142,7 +142,14 @@ Result<OwnSurvey> survey_places(Surroundings& around, const Places& places,
     if (std::find(adopted.begin(), adopted.end(), directory) != adopted.end()) place.sharers = 1;
     surveyed.push_back(place);
   }
-  return survey(surveyed, around.group.rank(), around.log);
+  const Rank rank = around.group.rank();
+  BELAY_ASSIGN(auto found, survey(surveyed, rank, around.log));
+  // The other ranks that write here decide themselves which of their segments may go.
+  std::erase_if(found.segments, [&](const SegmentId& id) {
+    return id.rank != rank && id.rank < places.directories.size() &&
+           places.directories[id.rank] == own;
+  });
+  return found;
 }
 
 /// The one identity that all surveys speak of, if any do.

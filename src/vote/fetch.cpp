@@ -6,6 +6,8 @@
 #include "format/names.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 namespace belay::vote {
 namespace {
@@ -30,10 +32,14 @@ std::vector<Question> questions_of(const ManifestSources& sources, VersionKey ke
 
 /// Empty if it cannot be read.
 std::vector<std::byte> read_manifest(store::Tier& tier, VersionKey key, Rank owner, Log& log) {
-  auto bytes =
-      store::read_whole(tier, format::manifest_name(key, owner), format::check_manifest_front);
-  if (bytes) return *std::move(bytes);
-  log.warn("manifest of rank {} for others: {}", owner, bytes.error().message());
+  const std::string name = format::manifest_name(key, owner);
+  for (store::Tier* const place : tier.places()) {
+    auto bytes = store::read_whole(*place, name, format::check_manifest_front);
+    const auto whole =
+        bytes ? format::decode_manifest(*bytes) : Result<Manifest>(Unexpected(bytes.error()));
+    if (whole) return *std::move(bytes);
+    log.warn("manifest of rank {} for others: {}", owner, whole.error().message());
+  }
   return {};
 }
 
@@ -69,7 +75,8 @@ Result<Manifest> decode_for(std::span<const std::byte> bytes, VersionKey key, Ra
 ManifestSources::ManifestSources(const std::vector<Survey>& surveys) {
   for (Rank reader = 0; reader < surveys.size(); ++reader)
     for (const SurveyedManifest& manifest : surveys[reader].manifests)
-      if (manifest.readable) add(manifest.key, manifest.rank, reader);
+      if (manifest.readable)
+        add(manifest.key, manifest.rank, reader, surveys[reader].places[manifest.place].directory);
 }
 
 void ManifestSources::forget(VersionKey key) {
@@ -79,10 +86,19 @@ void ManifestSources::forget(VersionKey key) {
 std::vector<Rank> ManifestSources::readers(VersionKey key, Rank owner) const {
   const auto found = readers_.find({key, owner});
   if (found == readers_.end()) return {};
-  std::vector<Rank> readers = found->second;
+  std::vector<Rank> readers;
+  for (const Reader& reader : found->second) readers.push_back(reader.rank);
   std::stable_partition(readers.begin(), readers.end(), [&](Rank r) { return r == owner; });
   readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
   return readers;
+}
+
+std::size_t ManifestSources::nodes(VersionKey key, Rank owner) const {
+  const auto found = readers_.find({key, owner});
+  std::set<std::string_view> directories;
+  if (found != readers_.end())
+    for (const Reader& reader : found->second) directories.insert(reader.directory);
+  return directories.size();
 }
 
 std::size_t ManifestSources::most_readers(VersionKey key) const {

@@ -11,6 +11,8 @@
 #include "vote/survey.hpp"
 
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace belay::vote {
@@ -22,17 +24,26 @@ class ManifestSources {
   /// From the surveys of all ranks, by rank.
   explicit ManifestSources(const std::vector<Survey>& surveys);
 
-  void add(VersionKey key, Rank owner, Rank reader) { readers_[{key, owner}].push_back(reader); }
+  /// `directory` is where the reader has it.
+  void add(VersionKey key, Rank owner, Rank reader, std::string directory) {
+    readers_[{key, owner}].push_back({reader, std::move(directory)});
+  }
   void forget(VersionKey key);
   /// Those who can read the manifest of `owner`, itself first.
   std::vector<Rank> readers(VersionKey key, Rank owner) const;
   std::size_t most_readers(VersionKey key) const;
+  /// In so many nodes' directories the manifest of `owner` is.
+  std::size_t nodes(VersionKey key, Rank owner) const;
   std::vector<VersionKey> versions() const;
   /// Does every rank have its own?
   bool all_at_home(VersionKey key, Rank ranks) const;
 
  private:
-  std::map<SegmentId, std::vector<Rank>> readers_;  ///< by version and owner
+  struct Reader {
+    Rank rank = 0;
+    std::string directory;
+  };
+  std::map<SegmentId, std::vector<Reader>> readers_;  ///< by version and owner
 };
 
 /// Collective. This rank's manifest of a version, from its own node or from another, whichever can

@@ -43,7 +43,8 @@ struct Found {
 
 void survey_manifest(const SurveyedPlace& place, const Found& found, OwnSurvey& own, Log& log) {
   const VersionKey key = found.name.key;
-  SurveyedManifest entry{key, found.name.rank, {}, false};
+  const auto last_place = static_cast<std::uint32_t>(own.survey.places.size() - 1);
+  SurveyedManifest entry{key, found.name.rank, {}, last_place, false};
   std::optional<Manifest> kept;
   auto manifest = load_manifest(*place.tier, key, found.name.rank, {});
   if (manifest) {
@@ -176,10 +177,8 @@ PlaceSurvey decode_place(format::WireReader& reader) {
   return place;
 }
 
-}  // namespace
-
-Result<Manifest> load_manifest(store::Tier& tier, VersionKey key, Rank rank,
-                               const std::optional<StoreId>& store) {
+Result<Manifest> load_from_place(store::Tier& tier, VersionKey key, Rank rank,
+                                 const std::optional<StoreId>& store) {
   const std::string name = format::manifest_name(key, rank);
   BELAY_ASSIGN(const auto bytes, store::read_whole(tier, name, format::check_manifest_front));
   const std::string where = tier.place() + "/" + name;
@@ -190,6 +189,20 @@ Result<Manifest> load_manifest(store::Tier& tier, VersionKey key, Rank rank,
   if (store && manifest.origin.store != *store)
     return fail(Code::corruption, "{}: belongs to another store", where);
   return manifest;
+}
+
+}  // namespace
+
+Result<Manifest> load_manifest(store::Tier& tier, VersionKey key, Rank rank,
+                               const std::optional<StoreId>& store) {
+  std::optional<Result<Manifest>> loaded;
+  for (store::Tier* const place : tier.places()) {
+    auto found = load_from_place(*place, key, rank, store);
+    const bool tells_more = !loaded || loaded->error().code() == Code::not_found;
+    if (found || tells_more) loaded = std::move(found);
+    if (*loaded) break;
+  }
+  return *std::move(loaded);
 }
 
 Result<void> check_segments(store::Tier& tier, const Manifest& manifest) {
@@ -253,6 +266,7 @@ std::vector<std::byte> encode_survey(const Survey& survey) {
     writer.pair(manifest.key.run, manifest.key.version);
     writer.field(manifest.rank);
     writer.pair(manifest.parent.run, manifest.parent.version);
+    writer.field(manifest.place);
     writer.field(static_cast<std::uint8_t>(manifest.readable));
   }
   writer.field(static_cast<std::uint32_t>(survey.places.size()));
@@ -296,6 +310,7 @@ Survey decode_survey(std::span<const std::byte> bytes) {
     manifest.rank = reader.field<Rank>();
     manifest.parent.run = reader.field<Run>();
     manifest.parent.version = reader.field<Version>();
+    manifest.place = reader.field<std::uint32_t>();
     manifest.readable = reader.field<std::uint8_t>() != 0;
     survey.manifests.push_back(manifest);
   }

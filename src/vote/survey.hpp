@@ -30,6 +30,7 @@ struct SurveyedManifest {
   VersionKey key;
   Rank rank = 0;
   VersionKey parent;
+  std::uint32_t place = 0;  ///< in Survey::places
   bool readable = false;  ///< whole, ours, and every segment that it counts on was found somewhere
 };
 
@@ -82,7 +83,7 @@ Result<OwnSurvey> survey(std::span<const SurveyedPlace> places, Rank rank, Log& 
 void judge_manifests(OwnSurvey& own, const catalog::Whereabouts& whereabouts, Rank rank, Log& log);
 
 /// Reads, decodes and checks a manifest: it must be the one that its name says, of this store.
-/// `store` unset: of any store.
+/// `store` unset: of any store. If it is in several places of the tier, the first that is whole.
 Result<Manifest> load_manifest(store::Tier& tier, VersionKey key, Rank rank,
                                const std::optional<StoreId>& store);
 /// Every segment that the manifest counts on is in this tier with its size.

@@ -45,14 +45,16 @@ struct Arguments {
   std::uint64_t jobs = 1;
   bool verbose = false;
   bool expect_violation = false;
+  bool replicas = false;
 };
 
 constexpr const char* kUsage =
     "usage: belay-torture [--seed N] [--histories M] [--first I] [--history K] [--seconds S]\n"
-    "                     [--jobs J] [--verbose] [--expect-violation]\n"
+    "                     [--jobs J] [--replicas] [--verbose] [--expect-violation]\n"
     "Plays histories I to I+M-1 of seed N (1000 of seed 1), for at most S seconds. --history "
     "plays\n"
-    "one of them, --verbose prints all its operations. Exit codes: 0 none is violated, 1 some "
+    "one of them, --verbose prints all its operations. With --replicas all are histories of nodes\n"
+    "that keep copies for each other, else a share is. Exit codes: 0 none is violated, 1 some "
     "are,\n"
     "2 usage; with --expect-violation 0 if the oracle found a violation, else 1.\n";
 
@@ -71,6 +73,10 @@ std::optional<Arguments> parse(std::span<char*> words) {
     }
     if (word == "--expect-violation") {
       arguments.expect_violation = true;
+      continue;
+    }
+    if (word == "--replicas") {
+      arguments.replicas = true;
       continue;
     }
     std::uint64_t number = 0;
@@ -104,6 +110,8 @@ struct Progress {
   std::atomic<std::uint64_t> overlaps;
   std::atomic<std::uint64_t> stopped;
   std::atomic<std::uint64_t> losses;
+  std::atomic<std::uint64_t> healings;
+  std::atomic<std::uint64_t> walks;
 };
 
 /// Handing the baton on is five times as fast when all threads stay on one processor. Programs that
@@ -137,7 +145,8 @@ void stay_on_one_processor() {
 void play(const Arguments& arguments, std::uint64_t history, TaskThreads& threads,
           Progress& progress) {
   progress.current = history;
-  const auto outcome = run_history(sub_seed(arguments.seed, history), threads, arguments.verbose);
+  const auto outcome = run_history(sub_seed(arguments.seed, history), threads, arguments.verbose,
+                                   arguments.replicas);
   for (const std::string& violation : outcome.violations)
     std::printf("history %llu: %s\n", static_cast<unsigned long long>(history), violation.c_str());
   std::fflush(stdout);
@@ -148,6 +157,8 @@ void play(const Arguments& arguments, std::uint64_t history, TaskThreads& thread
   progress.overlaps += outcome.overlaps;
   progress.stopped += outcome.stopped;
   progress.losses += outcome.losses;
+  progress.healings += outcome.healings;
+  progress.walks += outcome.walks;
   ++progress.played;
 }
 
@@ -246,9 +257,8 @@ int report(const Arguments& arguments, std::span<const Progress> progress, std::
   const std::uint64_t violated = sum(progress, &Progress::violated);
   std::printf(
       "%llu histories of seed %llu in %.1f s (%llu operations, %llu checkpoints, %llu restores, "
-      "%llu runs beside stragglers, which were stopped %llu times, %llu nodes lost): %llu "
-      "violated, "
-      "%llu crashed\n",
+      "%llu runs beside stragglers, which were stopped %llu times, %llu nodes lost, %llu times "
+      "healed, %llu stores counted): %llu violated, %llu crashed\n",
       static_cast<unsigned long long>(played), static_cast<unsigned long long>(arguments.seed),
       seconds, static_cast<unsigned long long>(sum(progress, &Progress::operations)),
       static_cast<unsigned long long>(sum(progress, &Progress::checkpoints)),
@@ -256,11 +266,14 @@ int report(const Arguments& arguments, std::span<const Progress> progress, std::
       static_cast<unsigned long long>(sum(progress, &Progress::overlaps)),
       static_cast<unsigned long long>(sum(progress, &Progress::stopped)),
       static_cast<unsigned long long>(sum(progress, &Progress::losses)),
+      static_cast<unsigned long long>(sum(progress, &Progress::healings)),
+      static_cast<unsigned long long>(sum(progress, &Progress::walks)),
       static_cast<unsigned long long>(violated), static_cast<unsigned long long>(crashes));
   if (arguments.expect_violation) return violated > 0 && crashes == 0 ? 0 : 1;
   if (violated + crashes > 0)
-    std::printf("replay one: belay-torture --seed %llu --history K --verbose\n",
-                static_cast<unsigned long long>(arguments.seed));
+    std::printf("replay one: belay-torture --seed %llu%s --history K --verbose\n",
+                static_cast<unsigned long long>(arguments.seed),
+                arguments.replicas ? " --replicas" : "");
   return violated + crashes > 0 ? 1 : 0;
 }
 

@@ -72,6 +72,8 @@ StoreCensus take_census(const os::MemoryFiles& files, Rank ranks) {
       ++census.manifests.at(name->rank);
     } else if (name->kind == format::NameKind::segment) {
       ++census.segments.at(name->rank);
+    } else if (name->kind == format::NameKind::copy) {
+      ++census.copies;
     }
   }
   return census;
@@ -88,6 +90,7 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
   done.settled_mark =
       is_settled_mark(path) || std::none_of(paths.begin(), paths.end(), is_settled_mark);
   done.versions = versions_on(files, path);
+  done.path = path;
   Result<void> damaged;
   const std::uint64_t kind = random.below(4);
   if (kind == 0 || size == 0) {
@@ -101,6 +104,8 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
     const std::uint64_t bit = random.below(8 * size);
     done.what = fmt::format("flip bit {} of byte {} of {}", bit % 8, bit / 8, path);
     damaged = files.flip(path, bit);
+    const auto name = parse_path(path);
+    if (name && name->kind == format::NameKind::copy) done.hidden = bit;
   }
   if (!damaged) done.what += ": " + damaged.error().message();
   return done;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 namespace belay::simulator {
 
@@ -24,8 +25,8 @@ struct Job {
 
 class History {
  public:
-  History(std::uint64_t seed, TaskThreads& threads, bool verbose)
-      : plan_(make_plan(seed)),
+  History(std::uint64_t seed, TaskThreads& threads, bool verbose, bool replicas)
+      : plan_(make_plan(seed, replicas)),
         world_(seed, plan_.switch_in, threads, verbose),
         oracle_(plan_.ranks, plan_.keep) {}
 
@@ -50,18 +51,24 @@ class History {
   void start_job(std::size_t number, bool overlaps);
   void await_stragglers(const Job& job);
   void await_loss(Job& job);
+  void lose_nodes(Job& job);
   void lose_a_node(Job& job);
+  void damage_a_file();
   void forget_lost_numbers(std::size_t run);
   void check_run(Job& job);
   void check_opening(const Job& job);
   void check_newest(const SharedRun& shared);
   void check_space(const Job& job);
+  void check_proofs(const Job& job, const RestoreEvent& event);
+  void check_copies(const Job& job);
   void end_run(Job& job);
 
   HistoryPlan plan_;
   World world_;
   Oracle oracle_;
   os::MemoryFiles disk_;
+  /// Flipped bits of files that no session has a reason to look at.
+  std::vector<std::pair<std::string, std::uint64_t>> hidden_damage_;
   std::vector<std::unique_ptr<Job>> jobs_;
   HistoryOutcome outcome_;
 };
@@ -86,6 +93,9 @@ void History::start_job(std::size_t number, bool overlaps) {
       "faults, end {}",
       number, plan_.ranks, plan.block_bytes, plan_.keep, plan_.segments, plan_.late,
       plan.kills.size(), plan.faults.size(), static_cast<int>(plan.end));
+  if (plan_.replicas)
+    world_.trace("---- {} copies, dedup {}, {} ranks per node, rotated by {}", plan.copies,
+                 plan_.dedup, *plan.ranks_per_node, plan.rotation);
   oracle_.speak_of(number);
   outcome_.operations += world_.points();
   world_.start_run(plan_.ranks, plan.kills);
@@ -104,6 +114,10 @@ void History::start_job(std::size_t number, bool overlaps) {
   shared.hub = job.hub.get();
   shared.number = number;
   shared.census = take_census(disk_, plan_.ranks);
+  if (plan_.replicas) {
+    shared.walk = walk_store(disk_, plan_.ranks);
+    oracle_.set_copies(number, plan.copies);
+  }
   for (Rank rank = 0; rank < plan_.ranks; ++rank) shared.processes.push_back(&world_.process(rank));
   for (Rank rank = 0; rank < plan_.ranks; ++rank) {
     job.ranks.push_back(std::make_unique<RankRun>(shared, rank));
@@ -140,7 +154,11 @@ void History::await_loss(Job& job) {
   const std::uint64_t point = *shared.plan->loss->point;
   world_.scheduler().wait_until(
       [&] { return world_.points() >= point || shared.ended == plan_.ranks; });
-  lose_a_node(job);
+  lose_nodes(job);
+}
+
+void History::lose_nodes(Job& job) {
+  for (std::uint64_t i = 0; i < job.shared.plan->loss->nodes; ++i) lose_a_node(job);
 }
 
 void History::lose_a_node(Job& job) {
@@ -150,14 +168,31 @@ void History::lose_a_node(Job& job) {
   world_.trace("{}", done.what);
   ++outcome_.losses;
   oracle_.speak_of(job.shared.number);
-  oracle_.damage(done.versions, done.settled_mark);
-  if (job.shared.ended < plan_.ranks) oracle_.damage_begun();
+  if (plan_.replicas) {
+    oracle_.damage({}, done.settled_mark);
+    oracle_.wound(node, false);
+  } else {
+    oracle_.damage(done.versions, done.settled_mark);
+    if (job.shared.ended < plan_.ranks) oracle_.damage_begun();
+  }
   forget_lost_numbers(job.shared.number);
   job.shared.node_was_lost = true;
-  if (!job.shared.plan->loss->kills) return;
+  const RunPlan& plan = *job.shared.plan;
+  if (!plan.loss->kills) return;
   for (Process* process : job.shared.processes)
-    if (!job.shared.plan->ranks_per_node || node == fmt::format("node-{}", process->rank))
+    if (!plan.ranks_per_node || node == "node-" + node_of(plan_, plan, process->rank))
       world_.kill(*process);
+}
+
+void History::damage_a_file() {
+  const DamageDone done = damage_store(disk_, world_.random());
+  world_.trace("damage: {}", done.what);
+  if (done.what.empty()) return;
+  if (!plan_.replicas) return oracle_.damage(done.versions, done.settled_mark);
+  oracle_.damage({}, done.settled_mark);
+  const std::string directory = done.path.substr(0, done.path.rfind('/'));
+  oracle_.wound(directory.substr(directory.rfind('/') + 1), done.hidden.has_value());
+  if (done.hidden) hidden_damage_.push_back({done.path, *done.hidden});
 }
 
 /// Of runs before this one.
@@ -172,27 +207,29 @@ void History::end_run(Job& job) {
     world_.trace("power cut");
     disk_.power_cut(world_.random());
   }
-  if (plan.loss && !plan.loss->point) lose_a_node(job);
-  for (std::uint64_t i = 0; i < plan.damages; ++i) {
-    const DamageDone done = damage_store(disk_, world_.random());
-    world_.trace("damage: {}", done.what);
-    if (!done.what.empty()) oracle_.damage(done.versions, done.settled_mark);
-  }
+  if (plan.loss && !plan.loss->point) lose_nodes(job);
+  for (std::uint64_t i = 0; i < plan.damages; ++i) damage_a_file();
   if (oracle_.any_damage()) forget_lost_numbers(job.shared.number + 1);
 }
 
 void History::check_run(Job& job) {
   SharedRun& shared = job.shared;
   check_opening(job);
-  for (RestoreEvent& event : shared.events) {
+  for (std::size_t index = 0; index < shared.events.size(); ++index) {
+    RestoreEvent& event = shared.events[index];
     event.disturbed = event.disturbed ||
                       std::any_of(event.ranks.begin(), event.ranks.end(),
                                   [](const RestoreEvent::Part& part) { return !part.returned; });
-    oracle_.check_restore(event);
+    oracle_.check_restore(event, index);
+    if (plan_.replicas) check_proofs(job, event);
     if (event.result()) ++outcome_.restores;
   }
+  outcome_.healings += shared.healings;
   check_newest(shared);
-  check_space(job);
+  if (plan_.replicas)
+    check_copies(job);
+  else
+    check_space(job);
   outcome_.checkpoints += static_cast<std::uint64_t>(
       std::count_if(shared.plan->acts.begin(), shared.plan->acts.end(),
                     [](Act act) { return act == Act::checkpoint || act == Act::pieces; }));
@@ -254,10 +291,67 @@ void History::check_space(const Job& job) {
   }
 }
 
+/// What is whole on the disk must come back, and nothing else can.
+void History::check_proofs(const Job& job, const RestoreEvent& event) {
+  const auto& loss = job.shared.plan->loss;
+  if (event.disturbed || !event.at_start || jobs_.size() > 1 || (loss && loss->point)) return;
+  const StoreWalk& walk = job.shared.walk;
+  const auto newest = walk.newest_provable();
+  const auto given = event.result();
+  if (event.asked ? walk.provable(*event.asked) == given.has_value()
+                  : given == (newest ? std::optional(newest->version) : std::nullopt))
+    return;
+  oracle_.violation("restart {}: restore({}) gives version {}, but {} is whole", event.run,
+                    event.asked.value_or(0), given.value_or(0),
+                    event.asked ? "another set of versions"
+                                : fmt::format("version {}", newest ? newest->version : 0));
+}
+
+/// After a clean end: each block on as many nodes as was asked for, and nothing superfluous.
+void History::check_copies(const Job& job) {
+  const SharedRun& shared = job.shared;
+  // What earlier runs left stays until a run has restored.
+  const bool leftovers = shared.census.traces() || shared.census.copies > 0;
+  const bool clean =
+      shared.plan->faults.empty() && !shared.plan->room_bytes && !shared.any_killed() &&
+      (shared.restored || !leftovers) && jobs_.size() == 1 &&
+      !(shared.plan->loss && shared.plan->loss->point) &&
+      std::all_of(job.ranks.begin(), job.ranks.end(), [](const auto& r) { return r->closed(); });
+  if (!clean) return;
+  ++outcome_.walks;
+  // A file that is gone is not flipped, neither here nor back.
+  const auto flip_hidden = [&] {
+    for (const auto& [path, bit] : hidden_damage_) static_cast<void>(disk_.flip(path, bit));
+  };
+  flip_hidden();
+  StoreWalk walk = walk_store(disk_, plan_.ranks);
+  flip_hidden();
+  bool made = false;  // by this run
+  for (const auto& [key, version] : walk.versions) {
+    const Attempt* attempt = oracle_.find(key.version);
+    if (!attempt || attempt->run != shared.number) continue;
+    made = true;
+    if (version.manifests.size() == plan_.ranks && version.least_nodes < attempt->copies)
+      oracle_.violation("restart {}: {} of version {} is on {} nodes instead of {}", shared.number,
+                        version.rarest, key.version, version.least_nodes, attempt->copies);
+  }
+  if (!made) return;
+  // Nothing goes that is older than a manifest which cannot be read.
+  for (const auto& [key, version] : walk.versions)
+    if (version.manifests.size() < plan_.ranks)
+      walk.dead.erase(walk.dead.begin(), walk.dead.upper_bound(key));
+  if (walk.dead.size() > 1)
+    oracle_.violation("restart {}: files of {} versions are left that nobody counts on, first {}",
+                      shared.number, walk.dead.size(), walk.dead.begin()->second);
+  if (walk.versions.size() > plan_.keep + 2)
+    oracle_.violation("restart {}: manifests of {} versions are left, but keep is {}",
+                      shared.number, walk.versions.size(), plan_.keep);
+}
+
 }  // namespace
 
-HistoryOutcome run_history(std::uint64_t seed, TaskThreads& threads, bool verbose) {
-  return History(seed, threads, verbose).play();
+HistoryOutcome run_history(std::uint64_t seed, TaskThreads& threads, bool verbose, bool replicas) {
+  return History(seed, threads, verbose, replicas).play();
 }
 
 }  // namespace belay::simulator

@@ -20,9 +20,12 @@ struct HistoryOutcome {
   std::uint64_t overlaps = 0;     ///< runs that began while ranks of the one before lived on
   std::uint64_t stopped = 0;      ///< times that such a rank saw the later run and let go
   std::uint64_t losses = 0;       ///< of a node's directory
+  std::uint64_t healings = 0;     ///< versions that restore() took by itself
+  std::uint64_t walks = 0;        ///< stores of which every block was counted
 };
 
-/// `verbose` prints every operation.
-HistoryOutcome run_history(std::uint64_t seed, TaskThreads& threads, bool verbose);
+/// `verbose` prints every operation. `replicas`: of any seed, not only of some.
+HistoryOutcome run_history(std::uint64_t seed, TaskThreads& threads, bool verbose,
+                           bool replicas = false);
 
 }  // namespace belay::simulator

@@ -33,6 +33,23 @@ TEST(History, StragglersOfAKilledJobAreStoppedByTheNext) {
   EXPECT_GT(stopped, 0u);
 }
 
+TEST(History, NodesThatKeepCopiesForEachOtherAreLostAndHealed) {
+  TaskThreads threads;
+  std::uint64_t losses = 0;
+  std::uint64_t healings = 0;
+  std::uint64_t walks = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto outcome = run_history(seed, threads, false, /*replicas=*/true);
+    EXPECT_TRUE(outcome.violations.empty()) << "seed " << seed << ": " << outcome.violations[0];
+    losses += outcome.losses;
+    healings += outcome.healings;
+    walks += outcome.walks;
+  }
+  EXPECT_GT(losses, 20u);
+  EXPECT_GT(healings, 3u);
+  EXPECT_GT(walks, 20u);
+}
+
 class OracleTest : public ::testing::Test {
  protected:
   static std::vector<std::byte> bytes(int value) { return {std::byte(value), std::byte{1}}; }
@@ -56,7 +73,7 @@ class OracleTest : public ::testing::Test {
     }
     event.ranks[0].after = {{"a", bytes(value)}};
     event.ranks[1].after = {{"a", bytes(other)}};
-    oracle.check_restore(event);
+    oracle.check_restore(event, 0);
   }
 
   Oracle oracle{2, 1};
@@ -98,6 +115,33 @@ TEST_F(OracleTest, DamageExcusesAnOlderVersion) {
   oracle.speak_of(1);
   restore(1, 10, 10);
   EXPECT_TRUE(oracle.violations().empty());
+}
+
+TEST_F(OracleTest, AsManyLossesAsThereAreCopiesExcuseAnOlderVersion) {
+  oracle.set_copies(0, 2);
+  capture(0, 1, 10);
+  capture(1, 2, 20);
+  oracle.told(1, 2, "wait()");
+  oracle.wound("node-0", false);
+  oracle.speak_of(1);
+  restore(1, 10, 10);
+  EXPECT_EQ(oracle.violations().size(), 1u);
+  oracle.wound("node-1", false);
+  restore(1, 10, 10);
+  EXPECT_EQ(oracle.violations().size(), 1u);
+}
+
+TEST_F(OracleTest, KnowsTheVersionThatRestoreTook) {
+  capture(0, 1, 10);
+  oracle.told(0, 1, "wait()");
+  oracle.speak_of(1);
+  for (const Rank rank : {0u, 1u}) oracle.begin_healing(0, rank);
+  for (const Rank rank : {0u, 1u}) oracle.end_healing(0, rank, Version{5}, {{"a", bytes(10)}});
+  oracle.speak_of(2);
+  restore(5, 10, 10);
+  EXPECT_TRUE(oracle.violations().empty());
+  restore(1, 10, 10);
+  EXPECT_EQ(oracle.violations().size(), 1u);
 }
 
 TEST_F(OracleTest, FindsANumberThatIsUsedAgain) {

@@ -60,6 +60,11 @@ Attempt& Oracle::begin_capture(std::size_t call, Rank rank) {
     found->run = run_;
     found->call = call;
     found->ranks.resize(ranks_);
+    if (const auto copies = copies_.find(run_); copies != copies_.end()) {
+      found->copies = copies->second;
+      found->wounds = lasting_wounds_;
+      found->damaged = found->wounds.size() >= found->copies;
+    }
   }
   found->ranks[rank].outcome = Capture::Outcome::unknown;
   return *found;
@@ -93,6 +98,55 @@ void Oracle::end_capture(Attempt& attempt, Rank rank, const Result<Version>& res
   capture.outcome = Capture::Outcome::captured;
 }
 
+void Oracle::begin_healing(std::size_t event, Rank rank) { begin_capture(kHealings + event, rank); }
+
+void Oracle::end_healing(std::size_t event, Rank rank, std::optional<Version> version,
+                         State state) {
+  Attempt& attempt = begin_capture(kHealings + event, rank);
+  attempt.ranks[rank].state = std::move(state);
+  if (!version) {
+    attempt.ranks[rank].outcome = Capture::Outcome::skipped;
+    return;
+  }
+  end_capture(attempt, rank, *version, false);
+  promise(rank, attempt, "restore()");
+}
+
+Attempt* Oracle::find_healing(std::size_t run, std::size_t event) {
+  const auto found = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempt& attempt) {
+    return attempt.run == run && attempt.call == kHealings + event;
+  });
+  return found == attempts_.end() ? nullptr : &*found;
+}
+
+/// Ranks that did not return from restore() may have voted for what they had restored.
+void Oracle::settle_healing(const RestoreEvent& event, std::size_t index, const Attempt* restored) {
+  Attempt* healing = event.heals ? find_healing(event.run, index) : nullptr;
+  if (!healing || !healing->may_exist()) return;
+  healing->any_state = restored == nullptr;
+  if (!restored) return;
+  for (Rank rank = 0; rank < ranks_; ++rank)
+    if (healing->ranks[rank].outcome == Capture::Outcome::unknown)
+      healing->ranks[rank].state = restored->ranks[rank].state;
+}
+
+/// It is a version of some state that could be restored when it was taken: which one shows now.
+bool Oracle::take_any_state(Attempt& healing, const RestoreEvent& event) {
+  for (auto source = attempts_.rbegin(); source != attempts_.rend(); ++source) {
+    if (source->run >= healing.run || source->any_state || !source->may_exist()) continue;
+    bool same = true;
+    for (Rank rank = 0; rank < ranks_ && same; ++rank)
+      same = !event.ranks[rank].version ||
+             difference(source->ranks[rank].state, event.ranks[rank]).empty();
+    if (!same) continue;
+    for (Rank rank = 0; rank < ranks_; ++rank)
+      healing.ranks[rank].state = source->ranks[rank].state;
+    healing.any_state = false;
+    return true;
+  }
+  return false;
+}
+
 void Oracle::told(Rank rank, Version version, const char* where) {
   // A version of a killed run may have a number that no rank lived to learn.
   Attempt* attempt = find_attempt(version);
@@ -110,6 +164,11 @@ bool Oracle::is_promised(const Attempt& attempt) const {
 }
 
 void Oracle::promise(Rank rank, Attempt& attempt, const char* where) {
+  // A version that its own run did not live to hear of is whole, but perhaps not on all nodes.
+  if (!attempt.promised && attempt.run < run_) {
+    attempt.copies = 1;
+    attempt.damaged = attempt.damaged || !attempt.wounds.empty();
+  }
   const bool straggler = run_ < newest_run_;
   attempt.promised_to = std::min(attempt.promised_to, straggler ? newest_run_ + 1 : run_);
   attempt.promised = true;
@@ -128,6 +187,15 @@ void Oracle::damage(const std::set<Version>& versions, bool settled_mark) {
   settled_mark_damaged_ = settled_mark_damaged_ || settled_mark;
   for (Attempt& attempt : attempts_)
     if (attempt.version && versions.count(*attempt.version) > 0) attempt.damaged = true;
+}
+
+void Oracle::wound(const std::string& node, bool lasting) {
+  any_damage_ = true;
+  if (lasting) lasting_wounds_.insert(node);
+  for (Attempt& attempt : attempts_) {
+    attempt.wounds.insert(node);
+    attempt.damaged = attempt.damaged || attempt.wounds.size() >= attempt.copies;
+  }
 }
 
 void Oracle::damage_begun() {
@@ -212,7 +280,7 @@ Attempt* Oracle::recognise(const RestoreEvent& event, Version version) {
   for (auto it = attempts_.rbegin(); it != attempts_.rend(); ++it) {
     Attempt& attempt = *it;
     if (attempt.version || attempt.run >= event.run || !attempt.may_exist()) continue;
-    bool same = true;
+    bool same = !attempt.any_state || take_any_state(attempt, event);
     for (Rank rank = 0; rank < ranks_ && same; ++rank)
       same = !event.ranks[rank].version ||
              difference(attempt.ranks[rank].state, event.ranks[rank]).empty();
@@ -255,10 +323,11 @@ void Oracle::check_refusal(const RestoreEvent& event) {
                        rank, *must->version, error->message());
 }
 
-void Oracle::check_restore(const RestoreEvent& event) {
+void Oracle::check_restore(const RestoreEvent& event, std::size_t index) {
   if (!event.disturbed) check_agreement(event);
   const auto version = event.result();
   if (!version) {
+    settle_healing(event, index, nullptr);
     if (!event.disturbed) check_refusal(event);
     return;
   }
@@ -272,6 +341,7 @@ void Oracle::check_restore(const RestoreEvent& event) {
               event.run, *version);
     return;
   }
+  settle_healing(event, index, attempt);
   check_content(event, *attempt);
   if (!event.asked && !event.disturbed) check_age(event, *attempt);
 }

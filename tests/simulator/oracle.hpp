@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <list>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,9 +39,12 @@ struct Attempt {
   /// ... before this run at the latest. A run that was under way already when only stragglers of an
   /// earlier one were told need not have heard of it.
   std::size_t promised_to = std::numeric_limits<std::size_t>::max();
-  bool told = false;       ///< wait() or close() said so
-  bool damaged = false;    ///< a file that it counts on was damaged later
-  bool forgotten = false;  ///< every trace of its number was lost later
+  bool told = false;             ///< wait() or close() said so
+  bool damaged = false;          ///< a file that it counts on was damaged later
+  bool forgotten = false;        ///< every trace of its number was lost later
+  std::uint32_t copies = 1;      ///< on so many nodes it was put
+  std::set<std::string> wounds;  ///< nodes that were lost or damaged since it was begun
+  bool any_state = false;        ///< the healing of a version that no rank lived to name
 
   /// Could it exist, as far as its captures go?
   bool may_exist() const;
@@ -61,6 +65,8 @@ struct RestoreEvent {
   std::optional<Version> asked;
   std::vector<Part> ranks;
   bool disturbed = false;  ///< kills or faults struck before all ranks had returned
+  bool at_start = false;   ///< before the run has taken any version
+  bool heals = false;      ///< it may take a version by itself
 
   std::optional<Version> result() const;  ///< of any rank
 };
@@ -82,10 +88,17 @@ class Oracle {
   void speak_of(std::size_t run);
   std::size_t run() const { return run_; }
 
+  /// Versions of this run are put on so many nodes.
+  void set_copies(std::size_t run, std::uint32_t copies) { copies_[run] = copies; }
+
   /// This run's call `call`; rank's part in it begins.
   Attempt& begin_capture(std::size_t call, Rank rank);
   /// The rank's call returned. `may_skip`: it may give the number of a version in flight instead.
   void end_capture(Attempt& attempt, Rank rank, const Result<Version>& result, bool may_skip);
+  /// restore() may take a version of what it has restored; the rank's part in it begins.
+  void begin_healing(std::size_t event, Rank rank);
+  /// restore() succeeded on this rank. `version`: the one that it took, if it did.
+  void end_healing(std::size_t event, Rank rank, std::optional<Version> version, State state);
   /// wait() or close() told a rank that this version exists. 0: that none does.
   void told(Rank rank, Version version, const char* where);
   /// versions() of a rank lists this version.
@@ -94,6 +107,9 @@ class Oracle {
   /// All versions that count on a damaged file. `settled_mark`: it was the mark that a version has
   /// existed; without it a first version that is damaged too may look like an aborted first start.
   void damage(const std::set<Version>& versions, bool settled_mark);
+  /// A node's directory was lost, or some of it damaged: every version begun so far has one copy
+  /// less. `lasting`: later ones as well, since nobody can have noticed.
+  void wound(const std::string& node, bool lasting);
   /// All versions of this run that were begun so far.
   void damage_begun();
   /// No name in the store tells of numbers of runs before `run` above `highest` any more.
@@ -104,11 +120,12 @@ class Oracle {
   const Attempt* find(Version version) const;
 
   void check_latest(Rank rank, std::optional<Version> latest, bool traces_left);
-  void check_restore(const RestoreEvent& event);
+  void check_restore(const RestoreEvent& event, std::size_t index);
   void check_ledgers(Rank rank, const Stats& stats, const std::vector<VersionInfo>& versions);
 
  private:
   static constexpr std::size_t kMostViolations = 5;
+  static constexpr std::size_t kHealings = 1'000'000;  ///< calls from here on are restores
 
   Attempt* find_attempt(Version version);
   Attempt* find_forgotten(Version version);
@@ -121,11 +138,16 @@ class Oracle {
   void check_content(const RestoreEvent& event, Attempt& attempt);
   void check_age(const RestoreEvent& event, const Attempt& attempt);
   void check_refusal(const RestoreEvent& event);
+  Attempt* find_healing(std::size_t run, std::size_t event);
+  void settle_healing(const RestoreEvent& event, std::size_t index, const Attempt* restored);
+  bool take_any_state(Attempt& healing, const RestoreEvent& event);
 
   Rank ranks_;
   std::uint64_t keep_;
   std::size_t run_ = 0;
   std::size_t newest_run_ = 0;
+  std::map<std::size_t, std::uint32_t> copies_;  ///< by run
+  std::set<std::string> lasting_wounds_;
   bool any_damage_ = false;
   bool settled_mark_damaged_ = false;
   std::list<Attempt> attempts_;  ///< in order: newer ones last

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulator/plan.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace belay::simulator {
@@ -132,9 +133,66 @@ void add_disasters(HistoryPlan& plan) {
   }
 }
 
+/// Which nodes there are, and how many of them each block is on. Not the same in all runs.
+void place_ranks(SimRandom& random, HistoryPlan& plan) {
+  constexpr std::uint64_t kMostPerNode = 3;
+  const auto nodes = [&](std::uint64_t per_node) { return (plan.ranks + per_node - 1) / per_node; };
+  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.ranks, 4));
+  const auto usual_copies =
+      static_cast<std::uint32_t>(random.between(random.one_in(6) ? 1 : 2, most));
+  const std::uint64_t usual_per_node = random.one_in(2) ? 1 : random.between(1, kMostPerNode);
+  for (RunPlan& run : plan.runs) {
+    run.copies =
+        random.one_in(8) ? static_cast<std::uint32_t>(random.between(1, most)) : usual_copies;
+    std::uint64_t per_node = random.one_in(4) ? random.between(1, kMostPerNode) : usual_per_node;
+    while (nodes(per_node) < std::max(run.copies, 2u)) --per_node;
+    run.ranks_per_node = per_node;
+    if (random.one_in(4)) run.rotation = random.below(plan.ranks);
+  }
+}
+
+/// Early in a run ranks restore and heal.
+void add_losses(SimRandom& random, HistoryPlan& plan) {
+  for (std::size_t number = 0; number + 1 < plan.runs.size(); ++number) {
+    RunPlan& run = plan.runs[number];
+    run.loss.reset();
+    if (run.leaves_stragglers || (number > 0 && plan.runs[number - 1].leaves_stragglers)) continue;
+    if (!random.one_in(2)) continue;
+    add_loss(random, plan, run);
+    if (run.loss->point && random.one_in(2))
+      run.loss->point = random.below(2 * kPointsToOpen * plan.ranks);
+    if (run.copies > 1 && random.one_in(2)) run.loss->nodes = random.between(1, run.copies);
+  }
+}
+
+HistoryPlan make_replica_plan(std::uint64_t seed) {
+  static constexpr const char* kDedups[] = {"none", "local", "collective", "collective",
+                                            "collective-unshuffled"};
+  SimRandom random(sub_seed(seed, 6));
+  HistoryPlan plan;
+  plan.seed = seed;
+  plan.replicas = true;
+  plan.ranks = static_cast<Rank>(random.between(2, random.one_in(8) ? 12 : 5));
+  plan.keep = random.between(1, 3);
+  plan.segments = random.between(2, 6);
+  plan.dedup = random.pick(std::span<const char* const>(kDedups));
+  plan.late = random.one_in(4) ? "skip" : "wait";
+  plan.background = !random.one_in(3);
+  plan.tracker = random.one_in(2);
+  plan.switch_in = random.one_in(3) ? 4 : 16;
+  const std::uint64_t runs = random.between(2, 5);
+  for (std::uint64_t run = 0; run < runs; ++run)
+    plan.runs.push_back(make_run(random, plan, run + 1 == runs));
+  add_disasters(plan);
+  place_ranks(random, plan);
+  add_losses(random, plan);
+  return plan;
+}
+
 }  // namespace
 
-HistoryPlan make_plan(std::uint64_t seed) {
+HistoryPlan make_plan(std::uint64_t seed, bool replicas) {
+  if (replicas || SimRandom(sub_seed(seed, 5)).one_in(4)) return make_replica_plan(seed);
   SimRandom random(sub_seed(seed, 3));
   HistoryPlan plan;
   plan.seed = seed;
@@ -152,6 +210,11 @@ HistoryPlan make_plan(std::uint64_t seed) {
     plan.runs.push_back(make_run(random, plan, run + 1 == runs));
   add_disasters(plan);
   return plan;
+}
+
+std::string node_of(const HistoryPlan& history, const RunPlan& run, Rank rank) {
+  const std::uint64_t place = (rank + run.rotation) % history.ranks;
+  return std::to_string(place / run.ranks_per_node.value_or(history.ranks));
 }
 
 }  // namespace belay::simulator

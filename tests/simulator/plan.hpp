@@ -42,6 +42,7 @@ struct Fault {
 struct NodeLoss {
   std::optional<std::uint64_t> point;  ///< of all ranks together; unset: after the run
   bool kills = false;                  ///< and its ranks with it
+  std::uint64_t nodes = 1;             ///< so many at once
 };
 
 struct RunPlan {
@@ -49,6 +50,8 @@ struct RunPlan {
   std::uint64_t block_bytes = 512;
   std::string hash = "xxh3";
   std::optional<std::uint64_t> ranks_per_node;
+  std::uint32_t copies = 1;    ///< K of replicas:K
+  std::uint64_t rotation = 0;  ///< ranks come back so many places further on
   std::vector<Act> acts;
   End end = End::close;
   std::vector<Kill> kills;
@@ -67,6 +70,7 @@ struct RunPlan {
 
 struct HistoryPlan {
   std::uint64_t seed = 0;
+  bool replicas = false;  ///< ranks plan versions together, and keep copies for each other
   Rank ranks = 1;
   std::uint64_t keep = 2;
   std::uint64_t segments = 4;
@@ -79,6 +83,10 @@ struct HistoryPlan {
   std::vector<RunPlan> runs;
 };
 
-HistoryPlan make_plan(std::uint64_t seed);
+/// A share of the seeds stands for histories with replicas; `replicas`: all of them do.
+HistoryPlan make_plan(std::uint64_t seed, bool replicas = false);
+
+/// The node of a rank in a run with ranks_per_node.
+std::string node_of(const HistoryPlan& history, const RunPlan& run, Rank rank);
 
 }  // namespace belay::simulator

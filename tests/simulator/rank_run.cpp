@@ -103,7 +103,12 @@ Result<Session> RankRun::open() {
   options.timeout = std::chrono::nanoseconds(history.timeout_ns);
   options.dedup = history.dedup;
   options.interval = "2 calls";
-  if (plan_->ranks_per_node) options.ranks_per_node = *plan_->ranks_per_node;
+  if (history.replicas) {
+    options.node = node_of(history, *plan_, rank_);
+    if (plan_->copies > 1) options.redundancy = fmt::format("replicas:{}", plan_->copies);
+  } else if (plan_->ranks_per_node) {
+    options.ranks_per_node = *plan_->ranks_per_node;
+  }
   options.log = "debug";
   options.on_log = [this](LogLevel, std::string_view text) {
     world_->trace("rank {}: log: {}", rank_, text);
@@ -155,8 +160,12 @@ bool RankRun::start(Session& session) {
 
 Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
                                  bool allow_missing) {
-  RestoreEvent& event = shared_->event(next_event_++, asked);
+  const std::size_t index = next_event_++;
+  RestoreEvent& event = shared_->event(index, asked);
   RestoreEvent::Part& part = event.ranks[rank_];
+  event.at_start = next_call_ == 0;
+  event.heals = shared_->history->replicas && !allow_missing;
+  if (event.heals) oracle().begin_healing(index, rank_);
   application_.scramble();
   part.before = application_.state();
   part.fell_back = oracle().any_damage() || (faults_on_ && !plan_->faults.empty());
@@ -174,7 +183,26 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
     part.error = restored.error();
   world_->trace("rank {}: restore({}) gives {}", rank_, asked.value_or(0),
                 restored ? std::to_string(*restored) : restored.error().message());
+  if (event.heals) look_for_healing(session, index, restored);
   return restored;
+}
+
+void RankRun::look_for_healing(Session& session, std::size_t event,
+                               const Result<Version>& restored) {
+  const auto versions = session.versions();
+  if (!restored || versions.empty()) return;
+  std::optional<Version> healed;
+  if (versions.front().version != *restored) healed = versions.front().version;
+  if (healed && rank_ == 0) ++shared_->healings;
+  world_->trace("rank {}: healed by version {}", rank_, healed.value_or(0));
+  oracle().end_healing(event, rank_, healed, application_.state());
+}
+
+bool RankRun::knows_regions(const std::vector<VersionInfo>& versions) const {
+  if (!plan_->exact_regions || plan_->early_faults || versions.empty()) return false;
+  if (!shared_->history->replicas) return !oracle().any_damage();
+  const auto newest = shared_->walk.newest_provable();
+  return newest && newest->version == versions.front().version;
 }
 
 bool RankRun::ask_for(Session& session, Version version) {
@@ -199,8 +227,7 @@ bool RankRun::recover(Session& session) {
 
 bool RankRun::restore_newest(Session& session) {
   const auto versions = session.versions();
-  const bool exact =
-      plan_->exact_regions && !oracle().any_damage() && !plan_->early_faults && !versions.empty();
+  const bool exact = knows_regions(versions);
   if (exact) {
     std::set<std::string> names;
     for (const RegionInfo& region : versions.front().regions) names.insert(region.name);

@@ -12,6 +12,7 @@
 #include "simulator/plan.hpp"
 #include "simulator/sim_clock.hpp"
 #include "simulator/sim_group.hpp"
+#include "simulator/store_walk.hpp"
 #include "simulator/world.hpp"
 
 #include <cstdint>
@@ -34,13 +35,15 @@ struct SharedRun {
   SimHub* hub = nullptr;
   std::size_t number = 0;
   StoreCensus census;               ///< of the store before the run
+  StoreWalk walk;                   ///< likewise, in a history with replicas
   std::vector<Process*> processes;  ///< by rank
   std::size_t ended = 0;            ///< ranks that are through
   std::deque<RestoreEvent> events;  ///< calls of restore(), in order
   bool disk_is_small = false;
   bool node_was_lost = false;
-  std::size_t stopped = 0;  ///< times that a rank saw a later run and let go
-  bool restored = false;    ///< some rank has restored a version
+  std::size_t stopped = 0;   ///< times that a rank saw a later run and let go
+  bool restored = false;     ///< some rank has restored a version
+  std::size_t healings = 0;  ///< versions that restore() took by itself
 
   RestoreEvent& event(std::size_t index, std::optional<Version> asked);
   bool any_killed() const;
@@ -76,6 +79,9 @@ class RankRun {
   void finish(Session& session);
 
   Result<Version> restore(Session& session, std::optional<Version> asked, bool allow_missing);
+  /// Can all ranks protect exactly the regions of the version that restore() will give?
+  bool knows_regions(const std::vector<VersionInfo>& versions) const;
+  void look_for_healing(Session& session, std::size_t event, const Result<Version>& restored);
   /// Protects exactly the regions that the version has on this rank, if the oracle knows it.
   bool keep_regions_of(Session& session, Version version);
   Result<Version> capture_pieces(Session& session, Attempt& attempt);
