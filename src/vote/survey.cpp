@@ -44,7 +44,7 @@ struct Found {
 void survey_manifest(const SurveyedPlace& place, const Found& found, OwnSurvey& own, Log& log) {
   const VersionKey key = found.name.key;
   const auto last_place = static_cast<std::uint32_t>(own.survey.places.size() - 1);
-  SurveyedManifest entry{key, found.name.rank, {}, last_place, false};
+  SurveyedManifest entry{key, found.name.rank, {}, false, last_place};
   std::optional<Manifest> kept;
   auto manifest = load_manifest(*place.tier, key, found.name.rank, {});
   if (manifest) {

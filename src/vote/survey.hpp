@@ -30,8 +30,8 @@ struct SurveyedManifest {
   VersionKey key;
   Rank rank = 0;
   VersionKey parent;
-  std::uint32_t place = 0;  ///< in Survey::places
   bool readable = false;  ///< whole, ours, and every segment that it counts on was found somewhere
+  std::uint32_t place = 0;  ///< in Survey::places
 };
 
 /// What a node's directory holds of segments, as far as one rank looked.

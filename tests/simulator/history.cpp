@@ -171,6 +171,9 @@ void History::lose_a_node(Job& job) {
   if (plan_.replicas) {
     oracle_.damage({}, done.settled_mark);
     oracle_.wound(node, false);
+    std::erase_if(hidden_damage_, [&](const auto& flipped) {
+      return flipped.first.find("/" + node + "/") != std::string::npos;
+    });
   } else {
     oracle_.damage(done.versions, done.settled_mark);
     if (job.shared.ended < plan_.ranks) oracle_.damage_begun();
@@ -336,10 +339,9 @@ void History::check_copies(const Job& job) {
                         version.rarest, key.version, version.least_nodes, attempt->copies);
   }
   if (!made) return;
-  // Nothing goes that is older than a manifest which cannot be read.
+  // Nothing goes that is older than a version which was found only in part.
   for (const auto& [key, version] : walk.versions)
-    if (version.manifests.size() < plan_.ranks)
-      walk.dead.erase(walk.dead.begin(), walk.dead.upper_bound(key));
+    if (!version.provable) walk.dead.erase(walk.dead.begin(), walk.dead.upper_bound(key));
   if (walk.dead.size() > 1)
     oracle_.violation("restart {}: files of {} versions are left that nobody counts on, first {}",
                       shared.number, walk.dead.size(), walk.dead.begin()->second);

@@ -156,7 +156,12 @@ void Oracle::told(Rank rank, Version version, const char* where) {
 }
 
 void Oracle::listed(Rank rank, Version version) {
-  if (Attempt* attempt = find_attempt(version)) promise(rank, *attempt, "versions()");
+  Attempt* attempt = find_attempt(version);
+  if (!attempt) return;
+  // Manifests are kept for others before these vote: of a version that died in its own run only the
+  // walk over the store can say whether it is whole.
+  if (attempt->run < run_ && copies_.count(attempt->run) > 0 && !attempt->promised) return;
+  promise(rank, *attempt, "versions()");
 }
 
 bool Oracle::is_promised(const Attempt& attempt) const {
