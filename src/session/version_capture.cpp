@@ -40,8 +40,8 @@ VersionCapture::VersionCapture(Equipment& equipment, std::shared_ptr<Flight> fli
       catalog_(catalog),
       dedup_(dedup),
       doubts_(std::move(doubts)),
-      avoided_(older_.segments.size()),
-      new_segments_(older_.segments.size(), kUnmapped),
+      avoided_(doubts_.missing.size()),
+      new_segments_(doubts_.missing.size(), kUnmapped),
       own_segment_(kUnmapped),
       together_(together) {
   for (std::size_t i = 0; i < avoided_.size(); ++i)
