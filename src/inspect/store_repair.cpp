@@ -63,17 +63,17 @@ void StoreRepair::note(std::string action, std::size_t node, std::string file, s
 
 bool StoreRepair::may_repair() {
   if (view_.mixed()) {
-    done_.refused.emplace_back(
+    done_.refused.push_back(
         "the store is a mixture of stores: nobody but you knows which files belong here; move the "
         "others away");
     return false;
   }
   if (view_.identities().empty()) {
-    done_.refused.emplace_back("no file says whose store this is");
+    done_.refused.push_back("no file says whose store this is");
     return false;
   }
   if (report_.newest_whole() == nullptr && (!report_.versions.empty() || view_.has_existed())) {
-    done_.refused.emplace_back(
+    done_.refused.push_back(
         "no version is whole: nothing can be repaired from what is here, and every file stays as "
         "it is for a rescue by hand; give the directories of all nodes with --store, or bring back "
         "a copy");
