@@ -145,6 +145,9 @@ class SessionCore {
   Result<void> share_version(const Result<void>& captured, std::uint64_t entry_ns);
   Result<void> exchange_copies(const session::VersionPlan& plan,
                                std::span<const session::BroughtBlock> brought);
+  /// Collective. The version in flight exists: copies of its manifests get their names before
+  /// anybody is told.
+  Result<void> name_kept_manifests();
   /// The version in flight exists: its files are where the plan says.
   void note_whereabouts();
   /// Blocks of a segment of the last version are on fewer nodes than this session wants.

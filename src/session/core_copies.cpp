@@ -134,6 +134,14 @@ Result<void> SessionCore::exchange_copies(const session::VersionPlan& plan,
       [&] { parts_.worker->wait_one(); });
 }
 
+Result<void> SessionCore::name_kept_manifests() {
+  auto named = vote::agree(*parts_.group, flight_->name_kept_manifests());
+  if (named || named.error().code() == Code::peer_lost) return named;
+  log_.warn("copies of manifests: {}", named.error().message());
+  keepers_.assign(keepers_.size(), {});  // nobody counts on them
+  return {};
+}
+
 void SessionCore::note_whereabouts() {
   vote::Claim& claim = parts_.claim;
   const VersionKey key = flight_->manifest->origin.key;

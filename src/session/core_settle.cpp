@@ -87,10 +87,12 @@ Result<bool> SessionCore::settle(Call call, Version asked) {
   BELAY_ASSIGN(const Meeting all, meet(call, {.asked = asked, .idle = idle, .agrees = voted}));
   if (!all.idle) return false;
   if (!flight_ && !missed_) return true;
-  if (all.agrees)
+  if (all.agrees) {
+    if (together()) BELAY_TRY(name_kept_manifests());
     adopt_flight();
-  else
+  } else {
     BELAY_TRY(drop_flight());
+  }
   if (holdings_.must_settle()) BELAY_TRY(settle_store());
   return true;
 }

@@ -64,6 +64,8 @@ class Flight {
   dedup::LocalDedup& index() { return index_; }
   bool indexed() const { return indexed_; }
   std::vector<std::uint64_t> live_bytes() const;
+  /// See KeptCopies.
+  Result<void> name_kept_manifests() { return kept_ ? kept_->name_manifests() : Result<void>{}; }
   vote::Kept kept() const { return kept_ ? kept_->kept() : vote::Kept{}; }
 
  private:

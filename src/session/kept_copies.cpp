@@ -110,7 +110,11 @@ Result<void> KeptCopies::finish() {
     BELAY_TRY(store::prepare_whole(equipment_.tier, name, source.manifest));
     file_bytes_ += source.manifest.size();
   }
-  BELAY_TRY(equipment_.tier.sync_names());
+  return equipment_.tier.sync_names();
+}
+
+Result<void> KeptCopies::name_manifests() {
+  if (sources_.empty()) return {};
   BELAY_TRY(vote::check_still_ours(equipment_.tier, header_.origin.key.run));
   for (Source& source : sources_) {
     if (source.manifest.empty()) continue;

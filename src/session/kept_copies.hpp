@@ -40,8 +40,11 @@ class KeptCopies {
 
   /// Verifies the next blocks of a source and writes them. The bytes are free when it returns.
   Result<void> write(const Arrival& arrival);
-  /// Everything has arrived: makes it durable, and gives manifests their names.
+  /// Everything has arrived: makes it durable, manifests under temporary names.
   Result<void> finish();
+  /// The version exists: gives manifests their names. Before, they would look like votes of ranks
+  /// that may not have voted.
+  Result<void> name_manifests();
   /// Removes what nobody can count on. Nothing more will be written.
   void clear_away();
 
