@@ -9,6 +9,7 @@ build_packages=(
   ninja-build
   g++
   libfmt-dev
+  libisal-dev
   libssl-dev
   libtomlplusplus-dev
   libxxhash-dev

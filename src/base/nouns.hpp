@@ -2,6 +2,8 @@
 // The nouns that every stage shares. ARCHITECTURE.md has the glossary.
 #pragma once
 
+#include "base/level.hpp"
+
 #include <belay/stats.hpp>
 #include <belay/types.hpp>
 
@@ -111,6 +113,9 @@ struct Manifest : BlockTable {
   std::uint32_t block_bytes = 0;
   std::int64_t time_ns = 0;
   Ledger ledger;
+  Level level;          ///< what was asked for when it was taken
+  bool global = false;  ///< it goes to the global tier too
+  bool dump = false;    ///< taken by dump(): `keep` does not count it
   /// First those that hold blocks, of this rank or of kAnyRank; then, in any number, those of other
   /// ranks that are counted on: for blocks elsewhere, and for equal blocks that make up the copies.
   std::vector<SegmentRef> segments;

@@ -59,13 +59,6 @@ constexpr std::array kTracks = {
     Checked{.word = "uffd", .built = false},
     Checked{.word = "mprotect", .built = false},
 };
-constexpr std::array kLevels = {
-    Checked{"local:1"},
-    Checked{.word = "local", .built = false},
-    Checked{.word = "replicas", .built = false},
-    Checked{.word = "erasure", .built = false},
-    Checked{.word = "global", .built = false},
-};
 template <class T>
 bool names(const Choice<T>& choice, std::string_view text) {
   const auto word = choice.word;
@@ -136,13 +129,14 @@ std::string show_time(const Settings& settings) {
   return format_time_ns(settings.*Member);
 }
 
-Result<void> parse_store(std::string_view text, Settings& settings) {
+template <auto Member>
+Result<void> parse_path(std::string_view text, Settings& settings) {
   // The kernel would take all but NUL, but terminals and logs that show the path would not.
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
   if (std::any_of(text.begin(), text.end(), is_control))
     return fail(Code::invalid_argument,
                 "must be the path of a directory, without control characters");
-  settings.store = text;
+  settings.*Member = std::string(text);
   return {};
 }
 
@@ -235,31 +229,21 @@ Result<void> check_local_codec(std::string_view text, Settings&) {
   return {};
 }
 
-/// none, replicas:K.
-Result<void> parse_redundancy(std::string_view text, Settings& settings) {
-  constexpr std::uint64_t kMostCopies = 255;
-  const std::size_t colon = text.find(':');
-  const auto word = text.substr(0, colon);
-  if (same_word(text, "none")) {
-    settings.copies = 1;
-    return {};
-  }
-  if (same_word(word, "erasure"))
-    return fail(Code::unsupported,
-                "this version of Belay has no such stage yet; use none or replicas:K");
-  const auto copies = parse_count(text.substr(std::min(colon, text.size() - 1) + 1)).value_or(0);
-  if (!same_word(word, "replicas") || copies < 1 || copies > kMostCopies)
-    return fail(Code::invalid_argument,
-                "must be none or replicas:K, where K from 1 to {} says on how many nodes every "
-                "block shall be, such as replicas:2",
-                kMostCopies);
-  settings.copies = static_cast<std::uint32_t>(copies);
+Result<void> parse_level(std::string_view text, Settings& settings) {
+  BELAY_ASSIGN(settings.redundancy, parse_redundancy(text));
   return {};
 }
 
-std::string show_redundancy(const Settings& settings) {
-  return settings.copies == 1 ? "none" : fmt::format("replicas:{}", settings.copies);
+std::string show_level(const Settings& settings) {
+  return settings.redundancy == Level{} ? "none" : name_of(settings.redundancy);
 }
+
+Result<void> parse_level_plan(std::string_view text, Settings& settings) {
+  BELAY_ASSIGN(settings.levels, parse_levels(text));
+  return {};
+}
+
+std::string show_level_plan(const Settings& settings) { return to_text(settings.level_plan()); }
 
 std::string show_dedup(const Settings& settings) {
   Settings chosen = settings;
@@ -274,7 +258,7 @@ using S = Settings;
 constexpr std::uint64_t kMaxRanks = std::numeric_limits<Rank>::max();
 
 constexpr std::array kOptions = {
-    Option{"store", &O::store, parse_store},
+    Option{"store", &O::store, parse_path<&S::store>},
     Option{"application", &O::application, parse_application, show_application},
     Option{"block", &O::block, parse_block, show_number<&S::block_bytes>},
     Option{"hash", &O::hash, parse_choice<&S::hash, kHashes>, show_choice<&S::hash, kHashes>},
@@ -284,18 +268,19 @@ constexpr std::array kOptions = {
     Option{"background", &O::background, parse_choice<&S::background, kBackgrounds>,
            show_choice<&S::background, kBackgrounds>},
     Option{"late", &O::late, parse_choice<&S::late, kLates>, show_choice<&S::late, kLates>},
-    Option{"heads_per_node", &O::heads_per_node},
+    Option{"heads_per_node", &O::heads_per_node, parse_number<&S::heads_per_node, 1, kMaxRanks>,
+           show_number<&S::heads_per_node>},
     Option{"staging", &O::staging, parse_staging},
     Option{"segments", &O::segments, parse_number<&S::segments, 2, kMaxSegments>,
            show_number<&S::segments>},
     Option{"timeout", &O::timeout, parse_time<&S::timeout_ns>, show_time<&S::timeout_ns>},
     Option{"track", &O::track, check_choice<kTracks>},
-    Option{"redundancy", &O::redundancy, parse_redundancy, show_redundancy},
+    Option{"redundancy", &O::redundancy, parse_level, show_level},
     Option{"dedup", &O::dedup, parse_choice<&S::dedup, kDedups>, show_dedup},
     Option{"dedup_table", &O::dedup_table, parse_number<&S::dedup_table, 1, 1u << 30>,
            show_number<&S::dedup_table>},
-    Option{"levels", &O::levels, check_choice<kLevels>},
-    Option{"global", &O::global},
+    Option{"levels", &O::levels, parse_level_plan, show_level_plan},
+    Option{"global", &O::global, parse_path<&S::global>},
     Option{"aggregate", &O::aggregate},
     Option{"codec", &O::codec},
     Option{"local_codec", &O::local_codec, check_local_codec},

@@ -161,6 +161,20 @@ Result<void> check_failure_domain(const Values& values) {
   return {};
 }
 
+Result<void> check_levels(ResolvedOptions& resolved) {
+  const Settings& settings = resolved.settings;
+  const LevelPlan plan = settings.level_plan();
+  if (plan.global && settings.global.empty())
+    return fail(Code::invalid_argument,
+                "levels = {}: there is no global tier; set `global` to a directory on the parallel "
+                "file system",
+                in_quotes(to_text(plan)));
+  if (!plan.global && !settings.global.empty())
+    resolved.warnings.push_back(
+        "global is set, but no version goes there: name it in `levels`, such as local:1,global:16");
+  return {};
+}
+
 }  // namespace
 
 Result<ResolvedOptions> resolve_options(const OptionSources& sources) {
@@ -178,8 +192,11 @@ Result<ResolvedOptions> resolve_options(const OptionSources& sources) {
       BELAY_TRY(within(describe(table[i], *values[i]),
                        parse_value(table[i], *values[i], resolved.settings)));
   BELAY_TRY(check_failure_domain(values));
+  BELAY_TRY(check_levels(resolved));
   return resolved;
 }
+
+bool Settings::survives_losses() const { return level_plan().levels().back().losses() > 0; }
 
 std::string shared_settings(const Settings& settings) {
   std::string lines;

@@ -5,6 +5,7 @@
 #include <belay/options.hpp>
 #include <belay/result.hpp>
 
+#include "base/level.hpp"
 #include "base/nouns.hpp"
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace belay {
 
 enum class Background { thread, inline_ };
 enum class Late { wait, skip };
-/// `automatic`: collective with replicas, else local.
+/// `automatic`: collective where versions survive losses of nodes, else local.
 enum class Dedup { automatic, none, local, collective, collective_unshuffled };
 
 struct Interval {
@@ -42,20 +43,26 @@ struct Settings {
   std::uint64_t timeout_ns = 300ull * 1000000000;
   Dedup dedup = Dedup::automatic;
   std::size_t dedup_table = 131072;  ///< frequent blocks that ranks tell each other of
-  std::uint32_t copies = 1;          ///< K of replicas:K: on so many nodes every block must be
+  Level redundancy;                  ///< of every version, unless there are `levels`
+  std::optional<LevelPlan> levels;
+  std::string global;  ///< directory of the global tier; empty: there is none
+  std::uint64_t heads_per_node = 1;
   std::optional<std::string> node;
   std::optional<std::uint64_t> ranks_per_node;
   std::optional<std::uint64_t> seed;  ///< of a new store's fingerprints; unset: random
   LogLevel log = LogLevel::warn;
 
+  LevelPlan level_plan() const { return levels ? *levels : LevelPlan{{{redundancy, 1}}, {}}; }
   Dedup chosen_dedup() const {
     if (dedup != Dedup::automatic) return dedup;
-    return copies > 1 ? Dedup::collective : Dedup::local;
+    return survives_losses() ? Dedup::collective : Dedup::local;
   }
   bool dedups() const { return chosen_dedup() != Dedup::none; }
+  /// Is there a level that keeps blocks on more than one node?
+  bool survives_losses() const;
   /// Do ranks plan together what each of them stores, and for whom?
   bool plans_together() const {
-    return copies > 1 || chosen_dedup() == Dedup::collective ||
+    return survives_losses() || chosen_dedup() == Dedup::collective ||
            chosen_dedup() == Dedup::collective_unshuffled;
   }
 };

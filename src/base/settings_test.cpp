@@ -146,7 +146,7 @@ TEST(Settings, EveryGoodValueIsTaken) {
   EXPECT_EQ(with("BELAY_BACKGROUND", "thread").background, Background::thread);
   EXPECT_EQ(with("BELAY_LATE", "skip").late, Late::skip);
   EXPECT_EQ(with("BELAY_DEDUP", "none").dedup, Dedup::none);
-  EXPECT_EQ(with("BELAY_REDUNDANCY", "Replicas:3").copies, 3u);
+  EXPECT_EQ(with("BELAY_REDUNDANCY", "Replicas:3").redundancy.copies, 3u);
   EXPECT_EQ(with("BELAY_REDUNDANCY", "replicas:3").chosen_dedup(), Dedup::collective);
   EXPECT_EQ(with("BELAY_REDUNDANCY", "none").chosen_dedup(), Dedup::local);
   EXPECT_EQ(with("BELAY_NODE", "node 7").node, "node 7");
@@ -227,13 +227,9 @@ TEST(Settings, EveryWrongValueIsRefusedWithWhatWouldBeRight) {
 
 TEST(Settings, OptionsOfStagesThatAreNotThereAreUnsupported) {
   const Environment absent = {
-      {"BELAY_BACKGROUND", "head"}, {"BELAY_TRACK", "uffd"},
-      {"BELAY_TRACK", "mprotect"},  {"BELAY_REDUNDANCY", "erasure:4+2"},
-      {"BELAY_LEVELS", "local:2"},  {"BELAY_LEVELS", "local:1,global:32"},
-      {"BELAY_LEVELS", "global:1"}, {"BELAY_LOCAL_CODEC", "lz4"},
-      {"BELAY_GLOBAL", "/lustre"},  {"BELAY_GLOBAL", ""},
-      {"BELAY_AGGREGATE", "32"},    {"BELAY_CODEC", "auto"},
-      {"BELAY_BANDWIDTH", "200MB"}, {"BELAY_HEADS_PER_NODE", "1"},
+      {"BELAY_BACKGROUND", "head"}, {"BELAY_TRACK", "uffd"},   {"BELAY_TRACK", "mprotect"},
+      {"BELAY_LOCAL_CODEC", "lz4"}, {"BELAY_AGGREGATE", "32"}, {"BELAY_CODEC", "auto"},
+      {"BELAY_BANDWIDTH", "200MB"},
   };
   for (const auto& variable : absent) {
     const auto error = error_of(sources_of({variable}));
@@ -243,6 +239,32 @@ TEST(Settings, OptionsOfStagesThatAreNotThereAreUnsupported) {
   }
 }
 
+TEST(Settings, LevelsSayWhichVersionGetsWhich) {
+  const auto levels_of = [](const char* text) {
+    return settings_of(sources_of({{"BELAY_LEVELS", text}, {"BELAY_GLOBAL", "/lustre"}}))
+        .level_plan();
+  };
+  const auto plan = levels_of("local:1, replicas:2:4,Erasure:4+2:16,global:32");
+  EXPECT_EQ(to_text(plan), "local:1,replicas:2:4,erasure:4+2:16,global:32");
+  EXPECT_EQ(plan.level_of(3), Level{});
+  EXPECT_EQ(plan.level_of(12), Level::replicas(2));
+  EXPECT_EQ(plan.level_of(32), Level::erasure(4, 2));
+  EXPECT_TRUE(plan.is_global(64) && !plan.is_global(16));
+  EXPECT_EQ(plan.nearest(Level::replicas(3)), Level::erasure(4, 2));
+  EXPECT_EQ(plan.nearest(Level{}), Level{});
+  EXPECT_EQ(levels_of("replicas:3:2,replicas:2:5,global").level_of(1), Level::replicas(2));
+  EXPECT_TRUE(levels_of("global").rules.empty());
+  EXPECT_EQ(settings_of(sources_of({{"BELAY_REDUNDANCY", "erasure:4+2"}})).level_plan().level_of(7),
+            Level::erasure(4, 2));
+  for (const char* wrong : {"tape:1", "local:0", "replicas:4+2:1", "replicas", "erasure:4:1",
+                            "erasure:200+100:1", "global:x", "local:1,,global"})
+    EXPECT_EQ(error_of(sources_of({{"BELAY_LEVELS", wrong}, {"BELAY_GLOBAL", "/x"}})).code(),
+              Code::invalid_argument)
+        << wrong;
+  EXPECT_TRUE(contains(error_of(sources_of({{"BELAY_LEVELS", "local:1,global:8"}})).message(),
+                       "set `global` to a directory"));
+}
+
 TEST(Settings, MessagesSayOptionValueSourceAndWhatIsRight) {
   EXPECT_EQ(error_of(sources_of({{"BELAY_BLOCK", "17"}})).message(),
             "block = \"17\" (BELAY_BLOCK): must be a size between 512 B and 4 MiB, such as 16KiB");
@@ -250,8 +272,8 @@ TEST(Settings, MessagesSayOptionValueSourceAndWhatIsRight) {
             "keep = \"0\" (Options::keep): must be a whole number from 1 to 1000000");
   EXPECT_EQ(error_of(file_of("\nlate = 'never'")).message(),
             "late = \"never\" (belay.toml:2:8): must be wait or skip");
-  EXPECT_EQ(error_of(sources_of({}, code_with(&Options::global, "/lustre"))).message(),
-            "global = \"/lustre\" (Options::global): this version of Belay has no such stage yet; "
+  EXPECT_EQ(error_of(sources_of({}, code_with(&Options::aggregate, "32"))).message(),
+            "aggregate = \"32\" (Options::aggregate): this version of Belay has no such stage yet; "
             "unset it");
 }
 
@@ -348,8 +370,8 @@ TEST(Settings, SeedsAreHexadecimal) {
 TEST(SharedSettings, ListWhatAllRanksMustHaveInCommon) {
   EXPECT_EQ(shared_settings(settings_of(sources_of({}))),
             "application=solver\nblock=16384\nhash=xxh3\nkeep=2\ninterval=auto\nmtbf=1d\n"
-            "background=thread\nlate=wait\nsegments=64\ntimeout=5m\nredundancy=none\n"
-            "dedup=local\ndedup_table=131072\n");
+            "background=thread\nlate=wait\nheads_per_node=1\nsegments=64\ntimeout=5m\n"
+            "redundancy=none\ndedup=local\ndedup_table=131072\nlevels=local:1\n");
 }
 
 TEST(SharedSettings, ChangeWithEachOfThemAndWithNothingElse) {

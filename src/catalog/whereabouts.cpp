@@ -57,7 +57,7 @@ bool Whereabouts::found(const SegmentRef& segment) const {
   });
 }
 
-bool Whereabouts::safe(const SegmentRef& segment) const {
+bool Whereabouts::safe(const SegmentRef& segment, std::uint32_t losses) const {
   std::set<Place> places;
   bool original = false;
   for (const Holder& holder : holders(segment.id)) {
@@ -65,7 +65,7 @@ bool Whereabouts::safe(const SegmentRef& segment) const {
     original = original || !holder.copy;
     places.insert(holder.place);
   }
-  return original && places.size() > segment.copies;
+  return original && (losses == 0 || places.size() > segment.copies);
 }
 
 }  // namespace belay::catalog

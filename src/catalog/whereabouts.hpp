@@ -51,8 +51,9 @@ class Whereabouts {
 
   /// Its blocks may be found: the original is there with its size, or a copy.
   bool found(const SegmentRef& segment) const;
-  /// Nothing of it was lost: the original and as many copies as were made, in different places.
-  bool safe(const SegmentRef& segment) const;
+  /// Nothing of it was lost that losses of nodes could make needed: the original, and if there may
+  /// be `losses` as many copies as were made, in different places.
+  bool safe(const SegmentRef& segment, std::uint32_t losses) const;
 
  private:
   std::vector<std::string> directories_;

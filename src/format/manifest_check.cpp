@@ -106,6 +106,7 @@ Result<void> check_holders(Code code, const Manifest& manifest) {
 }  // namespace
 
 std::uint32_t format_of(const Manifest& manifest) {
+  if (manifest.level != Level{} || manifest.global || manifest.dump) return kCopiesFormat;
   const auto is_of_the_first = [&](const SegmentRef& segment) {
     return segment.id.rank == manifest.origin.rank && segment.copies == 0 && segment.nodes == 0;
   };

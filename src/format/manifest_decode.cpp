@@ -33,6 +33,27 @@ Result<void> check_envelope(std::span<const std::byte> file) {
   return {};
 }
 
+Result<void> get_level(WireReader& reader, Manifest& manifest) {
+  const auto kind = reader.field<std::uint8_t>();
+  const auto first = reader.field<std::uint8_t>();
+  const auto second = reader.field<std::uint8_t>();
+  const auto flags = reader.field<std::uint8_t>();
+  Level& level = manifest.level;
+  if (kind == static_cast<std::uint8_t>(Level::Kind::replicas))
+    level = Level::replicas(first);
+  else if (kind == static_cast<std::uint8_t>(Level::Kind::erasure))
+    level = Level::erasure(first, second);
+  const bool has_second = level.kind == Level::Kind::erasure;
+  if (static_cast<std::uint8_t>(level.kind) != kind || (kind == 0 && first != 0) ||
+      (!has_second && second != 0) || (has_second && (first == 0 || second == 0)))
+    return fail(Code::corruption, "level {} {} {} is none", kind, first, second);
+  if ((flags & ~(kManifestGlobal | kManifestDump)) != 0)
+    return fail(Code::corruption, "flags {:#x} are unknown", flags);
+  manifest.global = (flags & kManifestGlobal) != 0;
+  manifest.dump = (flags & kManifestDump) != 0;
+  return {};
+}
+
 Result<Counts> get_manifest_header(WireReader& reader, Manifest& manifest) {
   Counts counts;
   BELAY_ASSIGN(counts.format, get_start(reader, kManifestMagic));
@@ -48,6 +69,7 @@ Result<Counts> get_manifest_header(WireReader& reader, Manifest& manifest) {
   counts.segments = reader.field<std::uint32_t>();
   manifest.hash = static_cast<HashKind>(reader.field<std::uint8_t>());
   counts.application_bytes = reader.field<std::uint8_t>();
+  BELAY_TRY(get_level(reader, manifest));
   if (!reader.zeros(kManifestReservedBytes))
     return fail(Code::corruption, "reserved bytes of the header are not zero");
   return counts;

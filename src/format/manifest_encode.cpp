@@ -46,6 +46,16 @@ Sizes sizes_of(const Manifest& manifest) {
   return sizes;
 }
 
+void put_level(WireWriter& writer, const Manifest& manifest) {
+  const Level& level = manifest.level;
+  const std::array numbers = {level.kind == Level::Kind::replicas ? level.copies : level.members,
+                              level.shards};
+  writer.field(static_cast<std::uint8_t>(level.kind));
+  for (const std::uint8_t number : numbers) writer.field(number);
+  writer.field(static_cast<std::uint8_t>((manifest.global ? kManifestGlobal : 0) |
+                                         (manifest.dump ? kManifestDump : 0)));
+}
+
 void put_manifest_header(WireWriter& writer, const Manifest& manifest, std::uint64_t file_bytes) {
   writer.start(kManifestMagic, format_of(manifest));
   writer.field(manifest.block_bytes);
@@ -60,6 +70,7 @@ void put_manifest_header(WireWriter& writer, const Manifest& manifest, std::uint
   writer.field(static_cast<std::uint32_t>(manifest.segments.size()));
   writer.field(static_cast<std::uint8_t>(manifest.hash));
   writer.length(manifest.application);
+  put_level(writer, manifest);
   writer.zeros(kManifestReservedBytes);
 }
 

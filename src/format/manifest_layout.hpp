@@ -15,13 +15,17 @@ namespace belay::format {
 inline constexpr std::string_view kManifestMagic = "BELAYMAN";
 inline constexpr std::string_view kManifestFooterMagic = "NAMYALEB";
 inline constexpr std::size_t kManifestHeaderBytes = 256;
-inline constexpr std::size_t kManifestReservedBytes = 14;
+inline constexpr std::size_t kManifestReservedBytes = 10;
 inline constexpr std::size_t kManifestFooterBytes = 32;
 inline constexpr std::size_t kManifestChecksumBytes = 16;
 inline constexpr std::size_t kSegmentRefBytes = 32;
 inline constexpr std::size_t kRegionFixedBytes = 16;
 inline constexpr std::size_t kArrayAlignment = 16;
 inline constexpr std::size_t kMaxDimensions = 255;
+
+// Flags of the header.
+inline constexpr std::uint8_t kManifestGlobal = 1;
+inline constexpr std::uint8_t kManifestDump = 2;
 
 /// The ledger's fields in the order of the file.
 inline constexpr std::array kLedgerFields = {

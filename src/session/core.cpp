@@ -171,7 +171,7 @@ Result<Version> SessionCore::capture_and_seal(std::uint64_t entry_ns) {
   return seal_version(entry_ns);
 }
 
-session::SegmentDoubts SessionCore::doubt_segments() {
+session::SegmentDoubts SessionCore::doubt_segments(const Level& level) {
   const Manifest& older = catalog_.manifest();
   const std::size_t holding = older.holding_segments();
   session::SegmentDoubts doubts;
@@ -181,7 +181,7 @@ session::SegmentDoubts SessionCore::doubt_segments() {
   std::vector<std::uint64_t> live = catalog_.live_bytes();
   live.resize(holding);
   for (std::size_t i = 0; i < holding; ++i) {
-    if (together() ? !is_unsafe(present[i]) : is_here(present[i])) continue;
+    if (together() ? !is_unsafe(present[i], level) : is_here(present[i])) continue;
     doubts.missing[i] = true;
     live[i] = present[i].file_bytes = 0;
   }
@@ -208,10 +208,7 @@ Result<void> SessionCore::start_version(std::uint64_t entry_ns) {
   // Before anything can fail: the other ranks count this version, and hear that it failed here.
   const VersionKey key{parts_.claim.run, holdings_.take_number()};
   missed_ = true;
-  auto prepared = within_memory([&]() -> Result<void> {
-    prepare_version(key, entry_ns);
-    return {};
-  });
+  auto prepared = within_memory([&] { return prepare_version(key, entry_ns); });
   if (prepared) return {};
   if (capture_) {
     capture_->abandon(prepared.error());
@@ -223,7 +220,12 @@ Result<void> SessionCore::start_version(std::uint64_t entry_ns) {
   return Unexpected(prepared.error().within(fmt::format("version {}", key.version)));
 }
 
-void SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns) {
+Level SessionCore::level_of(Version version) const {
+  const Level due = settings_.level_plan().level_of(version);
+  return healing_ && healing_->losses() > due.losses() ? *healing_ : due;
+}
+
+Result<void> SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns) {
   // Later versions are about as large as the one before; only the first must be measured.
   const std::uint64_t expected =
       stats_.captured == 0 ? regions_.bytes() : stats_.last.protected_bytes;
@@ -237,16 +239,23 @@ void SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns) {
   header.block_bytes = settings_.block_bytes;
   header.time_ns = clock_.wall_ns();
   header.ledger.version = key.version;
+  header.level = level_of(key.version);
+  if (together()) {
+    const bool less = planted(Mistake::one_copy_less) && header.level.losses() > 0;
+    BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, header.level.copies - less));
+  }
+  const Level level = header.level;
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);
   missed_ = false;
   const bool dedup = settings_.dedups();
   if (dedup && !index_is_current_) dedup_.index(catalog_.manifest());
   index_is_current_ = false;  // capture adds its own blocks to the index
-  capture_.emplace(equipment_, flight_, catalog_, dedup ? &dedup_ : nullptr, doubt_segments(),
+  capture_.emplace(equipment_, flight_, catalog_, dedup ? &dedup_ : nullptr, doubt_segments(level),
                    together());
   capture_->expect(regions_.size(), expected);
   settle_ns_ = clock_.now_ns() - entry_ns;
   blocking_ns_ = 0;
+  return {};
 }
 
 bool SessionCore::is_captured(const capture::Regions::Region* region) const {

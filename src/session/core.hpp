@@ -42,7 +42,7 @@ struct CoreParts {
   os::Clock* clock = nullptr;
   std::unique_ptr<ranks::Group> group;
   vote::Claim claim;
-  std::optional<dedup::NodeLayout> layout;  ///< set if ranks plan versions together
+  std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
   std::unique_ptr<os::Parallel> parallel;
   unsigned read_threads = 1;
@@ -118,8 +118,9 @@ class SessionCore {
   // core.cpp: capture.
   Result<void> check_usable(bool capturing) const;
   Result<void> start_version(std::uint64_t entry_ns);
-  void prepare_version(VersionKey key, std::uint64_t entry_ns);
-  session::SegmentDoubts doubt_segments();
+  Result<void> prepare_version(VersionKey key, std::uint64_t entry_ns);
+  Level level_of(Version version) const;
+  session::SegmentDoubts doubt_segments(const Level& level);
   bool is_here(const SegmentRef& segment);
   Result<Version> capture_and_seal(std::uint64_t entry_ns);
   /// By the version under way. REQUIRES: there is one.
@@ -132,7 +133,7 @@ class SessionCore {
   void add_last_to_total();
 
   // core_copies.cpp: versions that ranks plan together.
-  bool together() const { return parts_.layout.has_value(); }
+  bool together() const { return !parts_.nodes.empty(); }
   /// Collective. What the versions of all ranks count on; and what has vanished is known to all.
   Result<vote::Needs> exchange_needs();
   std::vector<session::LostFile> look_for_lost_files();
@@ -150,8 +151,8 @@ class SessionCore {
   Result<void> name_kept_manifests();
   /// The version in flight exists: its files are where the plan says.
   void note_whereabouts();
-  /// Blocks of a segment of the last version are on fewer nodes than this session wants.
-  bool is_unsafe(const SegmentRef& segment) const;
+  /// Blocks of a segment of the last version would not survive what this level must.
+  bool is_unsafe(const SegmentRef& segment, const Level& level) const;
 
   // core_restore.cpp: the way back.
   /// Does this rank's step of the attempt go well on all ranks? If not, `reason` says why.
@@ -184,6 +185,8 @@ class SessionCore {
   bool index_is_current_ = false;  ///< dedup_ indexes the catalog's manifest
   vote::Holdings holdings_;
 
+  std::optional<Level> healing_;             ///< the next version has this level at least
+  std::optional<dedup::NodeLayout> layout_;  ///< for the level of the version under way
   session::ExchangeWindows windows_;
   std::vector<session::Share> shares_;      ///< of the version in flight, by rank
   std::vector<std::vector<Rank>> keepers_;  ///< of its manifests, by rank

@@ -77,13 +77,13 @@ std::vector<session::LostFile> SessionCore::damaged_here(
   return damaged;
 }
 
-bool SessionCore::is_unsafe(const SegmentRef& segment) const {
+bool SessionCore::is_unsafe(const SegmentRef& segment, const Level& level) const {
   if (planted(Mistake::skip_healing)) return false;
   const auto& all = catalog_.manifest().segments;
   return std::any_of(all.begin(), all.end(), [&](const SegmentRef& other) {
     if (other.id.key != segment.id.key) return false;
-    if (std::max<std::uint32_t>(other.nodes, 1) < settings_.copies) return true;
-    return other.id.rank != kAnyRank && !parts_.claim.whereabouts.safe(other);
+    if (std::max<std::uint32_t>(other.nodes, 1) <= level.losses()) return true;
+    return other.id.rank != kAnyRank && !parts_.claim.whereabouts.safe(other, level.losses());
   });
 }
 
@@ -97,14 +97,13 @@ Result<void> SessionCore::share_version(const Result<void>& captured, std::uint6
                       static_cast<std::uint32_t>(unsafe.bytes.size())});
     brought.push_back({blocks.back(), unsafe.bytes});
   }
-  BELAY_ASSIGN(const auto plan,
-               session::plan_version(*parts_.group, *parts_.layout, settings_, blocks));
-  capture_->place(plan, static_cast<std::uint16_t>(settings_.copies));
+  BELAY_ASSIGN(const auto plan, session::plan_version(*parts_.group, *layout_, settings_, blocks));
+  capture_->place(plan, static_cast<std::uint16_t>(flight_->manifest->level.losses() + 1));
   close_ledger(flight_->manifest->ledger, entry_ns);
   shares_ = plan.shares;
   keepers_.clear();
   for (Rank rank = 0; rank < parts_.group->size(); ++rank)
-    keepers_.push_back(plan.manifest_keepers(*parts_.layout, rank));
+    keepers_.push_back(plan.manifest_keepers(*layout_, rank));
   auto staged = within_memory([&] { return capture_->stage_stored(plan); });
   BELAY_TRY(exchange_copies(plan, brought));
   return staged;
@@ -113,7 +112,7 @@ Result<void> SessionCore::share_version(const Result<void>& captured, std::uint6
 Result<void> SessionCore::exchange_copies(const session::VersionPlan& plan,
                                           std::span<const session::BroughtBlock> brought) {
   ranks::Group& group = *parts_.group;
-  const session::CopyExchange exchange{group, *parts_.layout, plan, brought};
+  const session::CopyExchange exchange{group, *layout_, plan, brought};
   format::VectorSink manifest;
   BELAY_TRY(vote::agree(group, format::encode_manifest(*flight_->manifest, manifest)));
   BELAY_ASSIGN(auto sources, vote::agree_on(group, exchange.announce(manifest.bytes())));

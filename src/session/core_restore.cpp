@@ -146,8 +146,9 @@ Result<void> SessionCore::fill(const Manifest& manifest,
 Result<void> SessionCore::heal(const RestoreOptions& options) {
   if (!together()) return {};
   const Manifest& manifest = catalog_.manifest();
-  bool whole = parts_.claim.sources.nodes(manifest.origin.key, rank_) >= settings_.copies;
-  for (const SegmentRef& segment : manifest.segments) whole = whole && !is_unsafe(segment);
+  const Level wanted = settings_.level_plan().nearest(manifest.level);
+  bool whole = parts_.claim.sources.nodes(manifest.origin.key, rank_) > wanted.losses();
+  for (const SegmentRef& segment : manifest.segments) whole = whole && !is_unsafe(segment, wanted);
   // A version of memory that was restored only in part would be worse than none.
   bool complete = options.regions.empty() && !options.allow_missing && !options.allow_resized;
   for (const RegionRecord& region : manifest.regions)
@@ -164,7 +165,9 @@ Result<void> SessionCore::heal(const RestoreOptions& options) {
   }
   log_.warn("restore: something of version {} was lost; a new version puts it back",
             manifest.origin.key.version);
+  healing_ = wanted;
   auto healed = checkpoint();
+  healing_.reset();
   if (auto settled = settle(Call::wait); !settled) healed = Unexpected(settled.error());
   if (!healed && healed.error().code() == Code::peer_lost) return Unexpected(healed.error());
   // What was restored is right, whether or not it is safe again: the next version tries anew.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/mistakes.hpp"
 #include "base/try.hpp"
 #include "os/host.hpp"
 #include "session/core.hpp"
@@ -9,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 namespace belay::session {
 namespace {
@@ -72,16 +72,32 @@ std::string node_of(const Settings& settings, const Seams& seams, Rank rank) {
   return seams.host;
 }
 
-/// Collective. On which node each rank is; an error if there are too few for so many copies.
-Result<dedup::NodeLayout> layout_of(ranks::Group& group, const Settings& settings,
-                                    const std::string& node) {
+/// Collective. On which node each rank is, by number.
+Result<std::vector<dedup::Node>> number_nodes(ranks::Group& group, const std::string& node) {
   BELAY_ASSIGN(const auto names, vote::gather_texts(group, node));
   std::vector<dedup::Node> nodes;
   for (const std::string& name : names)
     nodes.push_back(
         static_cast<dedup::Node>(std::find(names.begin(), names.end(), name) - names.begin()));
-  const bool less = planted(Mistake::one_copy_less) && settings.copies > 1;
-  return dedup::NodeLayout::make(std::move(nodes), settings.copies - (less ? 1 : 0));
+  return nodes;
+}
+
+/// An error if there are too few nodes for a level.
+Result<void> check_levels(const Settings& settings, const std::vector<dedup::Node>& nodes) {
+  if (settings.level_plan().global)
+    return fail(Code::unsupported, "this version of Belay has no global tier yet");
+  for (const Level& level : settings.level_plan().levels()) {
+    if (level.kind == Level::Kind::erasure)
+      return fail(Code::unsupported, "this version of Belay has no erasure coding yet");
+    const std::size_t there = std::set<dedup::Node>(nodes.begin(), nodes.end()).size();
+    if (there < level.least_nodes())
+      return fail(Code::invalid_argument,
+                  "redundancy or levels: {} needs {} nodes, but the {} ranks run on {} (use more "
+                  "nodes or a weaker level; BELAY_NODE or BELAY_RANKS_PER_NODE tell nodes apart "
+                  "where one host plays several)",
+                  name_of(level), level.least_nodes(), nodes.size(), there);
+  }
+  return {};
 }
 
 /// Less than what other ranks wait for this one, so that all hear who holds the lock.
@@ -140,8 +156,9 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   BELAY_TRY(within("open", check_same_settings(*group, parts.settings)));
 
   const std::string node = node_of(parts.settings, seams, group->rank());
-  if (parts.settings.plans_together()) {
-    BELAY_ASSIGN(parts.layout, within("open", layout_of(*group, parts.settings, node)));
+  if (parts.settings.plans_together() || parts.settings.level_plan().global) {
+    BELAY_ASSIGN(parts.nodes, within("open", number_nodes(*group, node)));
+    BELAY_TRY(within("open", check_levels(parts.settings, parts.nodes)));
   }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};

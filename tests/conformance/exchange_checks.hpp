@@ -154,7 +154,7 @@ inline void check_lost_sender(Group& group, std::chrono::milliseconds deadline) 
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code(), Code::peer_lost) << lost.error().message();
   EXPECT_GE(waited, deadline * 9 / 10);
-  EXPECT_LT(waited, deadline * 2);
+  EXPECT_LT(waited, deadline * 2 + std::chrono::seconds(5)) << "not even on a busy machine";
   const auto again = Clock::now();
   EXPECT_EQ(group.exchange({}, from).error().code(), Code::peer_lost);
   EXPECT_EQ(group.open_window(10).error().code(), Code::peer_lost);

@@ -159,7 +159,7 @@ inline void check_lost_peer(Group& group, std::chrono::milliseconds deadline) {
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code(), Code::peer_lost) << lost.error().message();
   EXPECT_GE(waited, deadline * 9 / 10);
-  EXPECT_LT(waited, deadline * 2);
+  EXPECT_LT(waited, deadline * 2 + std::chrono::seconds(5)) << "not even on a busy machine";
   EXPECT_EQ(value, 1u) << "a failed call leaves the caller's memory alone";
 
   // The quickest of several: the machine may be busy, a group that waits is never quick.

@@ -24,9 +24,9 @@ SEGMENT_FOOTER = ("<8sI4sQQQQQQ",
                   "magic format reserved index_offset extents entries index_checksum header_checksum checksum")
 EXTENT = "<QQQQIH2s", "offset encoded_bytes raw_bytes first_entry entries codec reserved"
 ENTRY = "<16sI", "fingerprint length"
-MANIFEST_HEADER = ("<8sIIQ16sQQQIIQQq128sQIIBB14s",
+MANIFEST_HEADER = ("<8sIIQ16sQQQIIQQq128sQIIBB4B10s",
                    "magic format block_bytes size store seed run version rank ranks parent_run parent_version time_ns "
-                   "ledger blocks regions segments hash application reserved")
+                   "ledger blocks regions segments hash application level level_a level_b flags reserved")
 LEDGER = ("<16Q", "version protected_bytes untouched_bytes unchanged_bytes duplicate_here_bytes "
           "duplicate_elsewhere_bytes written_bytes carried_bytes encoded_bytes file_bytes settle_ns detect_ns stage_ns "
           "wait_ns blocking_ns durable_ns")
