@@ -27,7 +27,7 @@ AuditedFile AuditedFile::read(const StoreView& view, SegmentAudit& audit, const 
 }
 
 std::string AuditedFile::name() const {
-  return source.kind == store::FileKind::copy ? format::copy_name(source.id)
+  return source.kind == FileKind::copy ? format::copy_name(source.id)
                                               : format::segment_name(source.id);
 }
 

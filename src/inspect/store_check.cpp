@@ -159,9 +159,9 @@ Verdict StoreCheck::audit(const SegmentId& id, const std::vector<Reference>& ref
     return audited;
   };
   Verdict verdict{
-      .segment = read({node, id, store::FileKind::segment}), .copies = {}, .told_offsets = {}};
+      .segment = read({node, id, FileKind::segment}), .copies = {}, .told_offsets = {}};
   for (const BlockSource& source : sources_.of(id))
-    if (source.kind == store::FileKind::copy) verdict.copies.push_back(read(source));
+    if (source.kind == FileKind::copy) verdict.copies.push_back(read(source));
   return verdict;
 }
 
@@ -357,7 +357,7 @@ void StoreCheck::check_unlisted() {
       if (use == SegmentUse::unneeded)
         report_.leftovers.push_back({node, file.name, file.bytes, temporary});
       if (use == SegmentUse::unknown && !view_.identities().empty())
-        check_doubtful({node, id, copy ? store::FileKind::copy : store::FileKind::segment});
+        check_doubtful({node, id, copy ? FileKind::copy : FileKind::segment});
     }
   }
 }

@@ -242,7 +242,7 @@ Result<void> SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns
   header.level = level_of(key.version);
   if (together()) {
     const bool less = planted(Mistake::one_copy_less) && header.level.losses() > 0;
-    BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, header.level.copies - less));
+    BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, header.level.losses() + 1 - less));
   }
   const Level level = header.level;
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);

@@ -22,6 +22,7 @@
 #include "session/needs_wire.hpp"
 #include "session/restorer.hpp"
 #include "session/schedule.hpp"
+#include "session/stripe_exchange.hpp"
 #include "session/version_capture.hpp"
 #include "session/worker.hpp"
 #include "vote/claim.hpp"
@@ -146,6 +147,11 @@ class SessionCore {
   Result<void> share_version(const Result<void>& captured, std::uint64_t entry_ns);
   Result<void> exchange_copies(const session::VersionPlan& plan,
                                std::span<const session::BroughtBlock> brought);
+  Result<void> exchange_shards(const session::VersionPlan& plan,
+                               std::span<const session::BroughtBlock> brought);
+  /// Parity was made of the program's memory, the segment of a copy: both must have been the same.
+  Result<void> check_unchanged(std::span<const session::BroughtBlock> brought) const;
+  std::uint64_t window_bytes() const;
   /// Collective. The version in flight exists: copies of its manifests get their names before
   /// anybody is told.
   Result<void> name_kept_manifests();
@@ -188,9 +194,10 @@ class SessionCore {
   std::optional<Level> healing_;             ///< the next version has this level at least
   std::optional<dedup::NodeLayout> layout_;  ///< for the level of the version under way
   session::ExchangeWindows windows_;
-  std::vector<session::Share> shares_;      ///< of the version in flight, by rank
-  std::vector<std::vector<Rank>> keepers_;  ///< of its manifests, by rank
-  std::optional<Error> spoiled_;            ///< why the version begun cannot be committed
+  std::vector<session::Share> shares_;           ///< of the version in flight, by rank
+  std::vector<std::vector<Rank>> keepers_;       ///< of its manifests, by rank
+  std::vector<session::PlannedStripe> stripes_;  ///< of the version in flight
+  std::optional<Error> spoiled_;                 ///< why the version begun cannot be committed
 
   std::shared_ptr<session::Flight> flight_;
   bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight

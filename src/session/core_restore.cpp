@@ -3,6 +3,7 @@
 #include "base/try.hpp"
 #include "session/core.hpp"
 #include "session/restorer.hpp"
+#include "session/stripe_fetch.hpp"
 #include "vote/agreement.hpp"
 #include "vote/survey.hpp"
 
@@ -127,8 +128,13 @@ Result<void> SessionCore::fill(const Manifest& manifest,
       session::fetch_blocks(equipment, readers, *parts_.group, parts_.claim.whereabouts, manifest,
                             lost ? lost->blocks : std::vector<session::LostBlock>{});
   if (!fetched) return Unexpected(fetched.error());
+  BELAY_ASSIGN(auto rebuilt,
+               session::rebuild_blocks(equipment, *parts_.group, parts_.claim.whereabouts, manifest,
+                                       std::exchange(fetched->left, {})));
+  fetched->left = std::move(rebuilt.left);
   if (together()) {
     auto damaged = std::move(fetched->damaged);
+    damaged.insert(damaged.end(), rebuilt.damaged.begin(), rebuilt.damaged.end());
     if (lost)
       for (const session::LostFile& file : damaged_here(lost->blocks)) damaged.push_back(file);
     BELAY_TRY(tell_damaged(damaged));

@@ -21,11 +21,13 @@ format::SegmentHeader header_of(const Manifest& manifest) {
 /// Walks the blocks of the segment in the order in which they were written.
 class IndexWalk {
  public:
-  IndexWalk(const Manifest& manifest, const std::vector<bool>& written)
-      : manifest_(manifest), written_(written) {}
+  IndexWalk(const Manifest& manifest, const std::vector<bool>& written,
+            const std::vector<bool>& natural)
+      : manifest_(manifest), written_(written), natural_(natural) {}
 
   format::IndexEntry next() {
-    while (!written_[block_]) ++block_;
+    while (block_ < written_.size() && !is_next(block_)) ++block_;
+    if (block_ == written_.size()) start_again();
     while (block_ >=
            manifest_.regions[region_].first_block + manifest_.blocks_of(manifest_.regions[region_]))
       ++region_;
@@ -37,8 +39,20 @@ class IndexWalk {
   }
 
  private:
+  bool is_next(std::uint64_t block) const {
+    return written_[block] && (natural_.empty() ? !last_ : natural_[block] == last_);
+  }
+  /// For the natural ones.
+  void start_again() {
+    last_ = true;
+    region_ = 0;
+    for (block_ = 0; !is_next(block_);) ++block_;
+  }
+
   const Manifest& manifest_;
   const std::vector<bool>& written_;
+  const std::vector<bool>& natural_;
+  bool last_ = false;  ///< natural ones are being walked
   std::uint64_t block_ = 0;
   std::size_t region_ = 0;
 };
@@ -115,6 +129,22 @@ void Flight::keep(const std::vector<KeptCopies::Arrival>& arrivals, std::atomic<
   done.store(true, std::memory_order_release);
 }
 
+void Flight::keep(const std::vector<KeptShards::Piece>& pieces, std::atomic<bool>& done) {
+  auto kept = within_memory([&]() -> Result<void> {
+    for (const KeptShards::Piece& piece : pieces)
+      if (!failed()) BELAY_TRY(shards_->write(piece));
+    return {};
+  });
+  if (!kept) abandon(std::move(kept).error());
+  done.store(true, std::memory_order_release);
+}
+
+vote::Kept Flight::kept() const {
+  vote::Kept kept = kept_ ? kept_->kept() : vote::Kept{};
+  if (shards_) kept.shards = shards_->ids();
+  return kept;
+}
+
 Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
   const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
   BELAY_TRY(write_pages(last, pages));
@@ -131,7 +161,7 @@ Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
                               .raw_bytes = manifest->ledger.written_bytes,
                               .first_entry = 0,
                               .entries = static_cast<std::uint32_t>(entries)};
-  IndexWalk walk(*manifest, written);
+  IndexWalk walk(*manifest, written, natural);
   BELAY_TRY(format::encode_segment_end(*segment_, header_of(*manifest), {&extent, 1}, entries,
                                        [&walk] { return walk.next(); }));
   file_bytes_ += segment_->offset();
@@ -173,6 +203,7 @@ void Flight::finish(capture::StagingBuffer* last) {
     const auto done = within_memory([&] {
       info_ = vote::info_of(*manifest);  // now: after the vote a lack of memory must change nothing
       auto kept = kept_ ? kept_->finish() : Result<void>{};
+      if (kept && shards_) kept = shards_->finish();
       return kept ? vote(last) : kept;
     });
     if (!done)
@@ -203,6 +234,7 @@ Result<void> Flight::clear_away() {
   // Nobody can have seen this version: give the space back at once.
   if (visible_) return {};
   if (kept_) kept_->clear_away();
+  if (shards_) shards_->clear_away();
   (void)equipment_.tier.remove(format::segment_name(segment_id()));
   const std::string name = format::manifest_name(manifest->origin.key, manifest->origin.rank);
   (void)equipment_.tier.remove(format::temporary_name(name));

@@ -10,6 +10,7 @@
 #include "dedup/local_dedup.hpp"
 #include "session/equipment.hpp"
 #include "session/kept_copies.hpp"
+#include "session/kept_shards.hpp"
 #include "store/file_writer.hpp"
 
 #include <atomic>
@@ -28,6 +29,7 @@ class Flight {
 
   std::shared_ptr<Manifest> manifest;
   std::vector<bool> written;  ///< which blocks are in this version's segment, in its order
+  std::vector<bool> natural;  ///< which of these come last; empty: none
 
   /// Lends the index of the older version, whose memory takes that of this one once it has voted.
   /// To be called before finish() is submitted.
@@ -38,7 +40,12 @@ class Flight {
   /// What this rank will keep for others. To be called before any of it arrives.
   void expect_copies(std::unique_ptr<KeptCopies> copies) { kept_ = std::move(copies); }
 
+  /// Shards that this rank will keep. To be called before any of their pieces is written.
+  void expect_shards(std::unique_ptr<KeptShards> shards) { shards_ = std::move(shards); }
+
   // Jobs.
+  /// Writes pieces of shards; `done` is set when their memory is free.
+  void keep(const std::vector<KeptShards::Piece>& pieces, std::atomic<bool>& done);
   /// Writes copies that have arrived; `done` is set when their memory is free.
   void keep(const std::vector<KeptCopies::Arrival>& arrivals, std::atomic<bool>& done);
   /// Verifies and writes whole pages of the buffer, then gives it back.
@@ -66,7 +73,7 @@ class Flight {
   std::vector<std::uint64_t> live_bytes() const;
   /// See KeptCopies.
   Result<void> name_kept_manifests() { return kept_ ? kept_->name_manifests() : Result<void>{}; }
-  vote::Kept kept() const { return kept_ ? kept_->kept() : vote::Kept{}; }
+  vote::Kept kept() const;
 
  private:
   SegmentId segment_id() const;
@@ -86,6 +93,7 @@ class Flight {
   std::uint64_t start_ns_;
   std::optional<store::FileWriter> segment_;
   std::unique_ptr<KeptCopies> kept_;
+  std::unique_ptr<KeptShards> shards_;
   std::atomic<bool> failed_ = false;
   std::atomic<bool> finished_ = false;
   std::optional<Error> error_;

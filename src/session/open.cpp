@@ -87,8 +87,6 @@ Result<void> check_levels(const Settings& settings, const std::vector<dedup::Nod
   if (settings.level_plan().global)
     return fail(Code::unsupported, "this version of Belay has no global tier yet");
   for (const Level& level : settings.level_plan().levels()) {
-    if (level.kind == Level::Kind::erasure)
-      return fail(Code::unsupported, "this version of Belay has no erasure coding yet");
     const std::size_t there = std::set<dedup::Node>(nodes.begin(), nodes.end()).size();
     if (there < level.least_nodes())
       return fail(Code::invalid_argument,

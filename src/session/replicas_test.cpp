@@ -264,7 +264,13 @@ INSTANTIATE_TEST_SUITE_P(
                             "collective-unshuffled", 2},
                     Setting{"TwoRanksOnANode", 6, "2", "replicas:2", "collective", 1},
                     Setting{"UnevenNodes", 5, "2", "replicas:2", "collective", 1},
-                    Setting{"CollectiveWithoutReplicas", 4, "1", "none", "collective", 0}),
+                    Setting{"CollectiveWithoutReplicas", 4, "1", "none", "collective", 0},
+                    Setting{"ThreeAndOne", 4, "1", "erasure:3+1", "local", 1},
+                    Setting{"ThreeAndOneNatural", 5, "1", "erasure:3+1", "collective", 1},
+                    Setting{"TwoAndTwo", 5, "1", "erasure:2+2", "collective", 2},
+                    Setting{"TwoAndTwoWithoutDedup", 4, "1", "erasure:2+2", "none", 2},
+                    Setting{"StripesOfUnevenNodes", 7, "2", "erasure:2+1", "collective", 1},
+                    Setting{"OneAndOne", 3, "1", "erasure:1+1", "collective", 1}),
     [](const auto& chosen) { return std::string(chosen.param.name); });
 
 }  // namespace

@@ -264,7 +264,7 @@ void VersionCapture::hold_unsafe() {
   }
 }
 
-void VersionCapture::place(const VersionPlan& plan, std::uint16_t nodes) {
+void VersionCapture::place(const VersionPlan& plan) {
   trim();  // others are about to get a copy of the manifest
   const VersionKey key = manifest_.origin.key;
   const auto& stored = plan.blocks.stored();
@@ -273,14 +273,19 @@ void VersionCapture::place(const VersionPlan& plan, std::uint16_t nodes) {
     flight_->written[unsafe_[i].block] = true;
     manifest_.ledger.written_bytes += unsafe_[i].bytes.size();
   }
+  if (!plan.blocks.natural().empty()) flight_->natural.resize(flight_->written.size());
+  for (const std::uint32_t i : plan.blocks.natural()) flight_->natural[unsafe_[i].block] = true;
   for (const std::uint32_t i : left_out)
     manifest_.ledger.duplicate_elsewhere_bytes += unsafe_[i].bytes.size();
   const Share& share = plan.shares[manifest_.origin.rank];
+  const auto nodes = static_cast<std::uint8_t>(manifest_.level.losses() + 1);
+  const std::uint8_t shards = manifest_.level.shards;
   if (!stored.empty()) {
     SegmentRef& own = manifest_.segments[own_segment_];
     own.file_bytes = share.file_bytes;
     own.copies = static_cast<std::uint16_t>(share.parcels.size());
     own.nodes = nodes;
+    own.shards = shards;
     manifest_.ledger.file_bytes = share.file_bytes;
   }
   if (!left_out.empty()) {
@@ -298,7 +303,8 @@ void VersionCapture::place(const VersionPlan& plan, std::uint16_t nodes) {
         {.id = {key, rank},
          .file_bytes = plan.shares[rank].file_bytes,
          .copies = static_cast<std::uint16_t>(plan.shares[rank].parcels.size()),
-         .nodes = nodes});
+         .nodes = nodes,
+         .shards = shards});
 }
 
 void VersionCapture::relabel(const std::vector<std::uint32_t>& left_out, std::uint8_t elsewhere) {
@@ -331,7 +337,7 @@ void VersionCapture::keep_counting_on() {
 
 Result<void> VersionCapture::stage_stored(const VersionPlan& plan) {
   constexpr std::size_t kBatch = 512;
-  for (const std::uint32_t i : plan.blocks.stored()) {
+  for (const std::uint32_t i : plan.in_order()) {
     const Unsafe& block = unsafe_[i];
     BELAY_TRY(stage(block.bytes, manifest_.fingerprints[block.block], block.region));
     if (copies_.size() >= kBatch) copy_staged();

@@ -56,8 +56,8 @@ class VersionCapture {
   const std::vector<Unsafe>& unsafe() const { return unsafe_; }
   /// Copies what is remembered, since the program may write the regions added so far.
   void hold_unsafe();
-  /// Completes manifest and ledger by what was planned. `nodes`: on so many every block will be.
-  void place(const VersionPlan& plan, std::uint16_t nodes);
+  /// Completes manifest and ledger by what was planned for its level.
+  void place(const VersionPlan& plan);
   /// Copies to staging what this rank stores.
   Result<void> stage_stored(const VersionPlan& plan);
 

@@ -32,10 +32,12 @@ struct Retired {
   std::vector<SegmentId> manifests;  ///< by version and rank: this rank's, and those it keeps
   std::vector<SegmentId> segments;
   std::vector<SegmentId> copies;
+  std::vector<SegmentId> shards;
   std::vector<std::string> others;  ///< temporaries, run records of earlier runs
 
   bool empty() const {
-    return manifests.empty() && segments.empty() && copies.empty() && others.empty();
+    return manifests.empty() && segments.empty() && copies.empty() && shards.empty() &&
+           others.empty();
   }
 };
 

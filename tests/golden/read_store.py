@@ -30,7 +30,7 @@ MANIFEST_HEADER = ("<8sIIQ16sQQQIIQQq128sQIIBB4B10s",
 LEDGER = ("<16Q", "version protected_bytes untouched_bytes unchanged_bytes duplicate_here_bytes "
           "duplicate_elsewhere_bytes written_bytes carried_bytes encoded_bytes file_bytes settle_ns detect_ns stage_ns "
           "wait_ns blocking_ns durable_ns")
-SEGMENT = "<QQQIHH", "run version file_bytes rank copies nodes"
+SEGMENT = "<QQQIHBB", "run version file_bytes rank copies nodes shards"
 REGION = "<QIBBBB", "bytes element_bytes kind dimensions name type_name"
 MANIFEST_FOOTER = "<8sQ16s", "magic size checksum"
 HASHES = ["xxh3", "md5", "sha1", "sha256"]

@@ -100,7 +100,7 @@ void Walk::look_at_blocks(const std::string& path, const Node& node,
   if (!bytes) return;
   const auto tier = store::make_local_tier(files_, node);
   const auto kind =
-      name.kind == format::NameKind::copy ? store::FileKind::copy : store::FileKind::segment;
+      name.kind == format::NameKind::copy ? FileKind::copy : FileKind::segment;
   auto file = store::SegmentFile::hold(*tier, id, kind);
   if (!file || bytes->size() < format::kSegmentHeaderBytes) return;
   const auto header = format::decode_segment_header(
