@@ -187,7 +187,8 @@ def check_segments(manifest):
     for other in segments[holding:]:
         require(other["rank"] < manifest["ranks"], "a segment of a rank that does not exist")
         require(key_of(other)[:2] in {key_of(s)[:2] for s in segments[:holding]}, "no blocks of that version are held")
-    uses = not all(holds) or elsewhere or any(segment["copies"] or segment["nodes"] for segment in segments)
+    uses = (not all(holds) or elsewhere or manifest["level"] or manifest["flags"]
+            or any(s["copies"] or s["nodes"] or s["shards"] for s in segments))
     require(manifest["format"] == (2 if uses else 1), "the format is not that of the contents")
     return holding
 
