@@ -111,6 +111,8 @@ Result<void> SessionCore::share_version(const Result<void>& captured, std::uint6
   close_ledger(flight_->manifest->ledger, entry_ns);
   shares_ = plan.shares;
   stripes_.clear();
+  for (const session::Parcel& parcel : shares_[rank_].parcels) stats_.sent_bytes += parcel.bytes;
+  for (const std::uint64_t bytes : plan.bytes_to(rank_)) stats_.kept_bytes += bytes;
   keepers_.clear();
   for (Rank rank = 0; rank < parts_.group->size(); ++rank)
     keepers_.push_back(plan.manifest_keepers(*layout_, rank));

@@ -12,6 +12,8 @@ namespace belay::session {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+// What was verified is still in the cache when it is copied.
+constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
 /// Runs of blocks that are here and of blocks that are not.
 std::vector<format::Extent> extents_of(const KeptCopies::Source& source) {
@@ -57,11 +59,12 @@ Result<void> KeptCopies::start(const Source& source, Copy& copy) {
   return copy.writer->append(format::encode_segment_header(header_of(source)));
 }
 
-Result<void> KeptCopies::verify(const Source& source, Copy& copy,
-                                std::span<const std::byte> bytes) {
+Result<std::size_t> KeptCopies::verify_front(const Source& source, Copy& copy,
+                                             std::span<const std::byte> bytes) {
   std::vector<fingerprint::Block> blocks;
   std::vector<Fingerprint> expected;
-  while (!bytes.empty()) {
+  std::size_t verified = 0;
+  while (!bytes.empty() && verified < kPieceBytes) {
     while (copy.next_entry < source.entries.size() && !source.sent[copy.next_entry])
       ++copy.next_entry;
     if (copy.next_entry == source.entries.size() ||
@@ -71,6 +74,7 @@ Result<void> KeptCopies::verify(const Source& source, Copy& copy,
     blocks.push_back(bytes.first(entry.length));
     expected.push_back(entry.fingerprint);
     bytes = bytes.subspan(entry.length);
+    verified += entry.length;
   }
   std::vector<Fingerprint> found(blocks.size());
   equipment_.hasher.hash(blocks, found);
@@ -79,15 +83,19 @@ Result<void> KeptCopies::verify(const Source& source, Copy& copy,
                 "a region of rank {} changed during checkpoint(); nobody may write protected "
                 "memory between its entry and return",
                 source.rank);
-  return {};
+  return verified;
 }
 
 Result<void> KeptCopies::write(const Arrival& arrival) {
   const Source& source = sources_[arrival.source];
   Copy& copy = copies_[arrival.source];
-  BELAY_TRY(verify(source, copy, arrival.bytes));
-  if (!copy.writer) BELAY_TRY(start(source, copy));
-  return copy.writer->append(arrival.bytes);
+  for (auto rest = arrival.bytes; !rest.empty();) {
+    BELAY_ASSIGN(const std::size_t verified, verify_front(source, copy, rest));
+    if (!copy.writer) BELAY_TRY(start(source, copy));
+    BELAY_TRY(copy.writer->append(rest.first(verified)));
+    rest = rest.subspan(verified);
+  }
+  return {};
 }
 
 Result<void> KeptCopies::finish_copy(const Source& source, Copy& copy) {

@@ -4,6 +4,7 @@
 #include "session/session_test.hpp"
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -238,6 +239,25 @@ TEST_P(ReplicasTest, ComeBackWithDamagedFiles) {
     must(must(memory_.create(path, false))->write(0, bytes));
   }
   expect_restored(3);
+}
+
+TEST_P(ReplicasTest, CountWhatWentToOthersAndWhatWasKeptForThem) {
+  std::mutex mutex;
+  std::uint64_t written = 0, sent = 0, kept = 0;
+  play([&](Rank rank, Session& session) {
+    State state = state_at(rank, 1);
+    protect(session, state);
+    must(session.checkpoint());
+    must(session.close());
+    const std::lock_guard lock(mutex);
+    written += session.stats().total.written_bytes;
+    sent += session.stats().sent_bytes;
+    kept += session.stats().kept_bytes;
+  });
+  EXPECT_EQ(sent, kept);
+  // Natural copies save some of it.
+  EXPECT_LE(sent, written * GetParam().losses);
+  EXPECT_GE(sent, written * GetParam().losses / 4);
 }
 
 TEST_P(ReplicasTest, SurviveManyVersionsWithCarryAndRetention) {
