@@ -7,12 +7,14 @@
 #include "os/host.hpp"
 #include "tools/belay/commands.hpp"
 #include "tools/belay/progress.hpp"
+#include "tools/belay/store/check_losses.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <optional>
 
 namespace belay::tool {
 namespace {
@@ -128,15 +130,31 @@ Exit run_check(Shell& shell, bool repair) {
 }  // namespace
 
 void add_check(CLI::App& tool, Shell& shell) {
-  const auto repair = std::make_shared<bool>(false);
-  CLI::App& command =
-      shell.add(tool, "check", "Read and verify everything in a store",
-                {"belay check", "belay check --store /scratch/job/belay-store --json",
-                 "belay check --repair   # not while a job uses the store"},
-                [&shell, repair] { return run_check(shell, *repair); });
-  command.add_flag("--repair", *repair,
-                   "Move damaged versions to quarantine/ and remove leftovers; what a whole "
-                   "version needs is never touched");
+  struct Wanted {
+    bool repair = false;
+    std::optional<std::uint32_t> losses;
+  };
+  const auto wanted = std::make_shared<Wanted>();
+  CLI::App& command = shell.add(
+      tool, "check", "Read and verify everything in a store",
+      {"belay check", "belay check --store /scratch/job/belay-store --json",
+       "belay check --losses 1", "belay check --repair   # not while a job uses the store"},
+      [&shell, wanted] {
+        return wanted->losses ? check_losses(shell, *wanted->losses)
+                              : run_check(shell, wanted->repair);
+      });
+  auto* const repair =
+      command.add_flag("--repair", wanted->repair,
+                       "Make missing and damaged files again where others have their content, "
+                       "move damaged versions to quarantine/ and remove leftovers; what a whole "
+                       "version needs is never touched");
+  command
+      .add_option("--losses", wanted->losses,
+                  "Instead say which losses of N nodes each version survives, as names and indexes "
+                  "tell; blocks are not read")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N")
+      ->excludes(repair);
 }
 
 }  // namespace belay::tool
