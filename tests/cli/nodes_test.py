@@ -1,34 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stores with copies on several nodes, written by real jobs: which node has what, and which losses cost what."""
+"""Stores with copies on several nodes, written by real jobs: which node has what, which losses cost what, and what
+repair brings back."""
 import atexit
 import itertools
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 import tool
-from tool import DAMAGE, USAGE, ToolTest
+from tool import DAMAGE, OK, USAGE, ToolTest
 
 RANKS = 4
 _jobs = {}
 
 
-def job_store(redundancy):
-    """The store of a job on four nodes, made once; tests copy it."""
-    if redundancy not in _jobs:
+def job_store(redundancy, program="HEAT2D"):
+    """The store of a job on four nodes, made once; tests copy it. Ranks of HEAT2D have many blocks in common, those of
+    PIC next to none."""
+    if (redundancy, program) not in _jobs:
         place = pathlib.Path(tempfile.mkdtemp(prefix="belay-cli-", dir=tool.PLACE))
         atexit.register(shutil.rmtree, place, ignore_errors=True)
         environment = os.environ | {
             "BELAY_STORE": str(place / "store"), "BELAY_INTERVAL": "2 calls", "BELAY_RANKS_PER_NODE": "1",
             "BELAY_REDUNDANCY": redundancy, "BELAY_BLOCK": "4KiB", "TMPDIR": str(place),
             "OMPI_MCA_btl_vader_backing_directory": str(place)}
-        subprocess.run([os.environ["MPIEXEC"], "-n", str(RANKS), os.environ["EXAMPLE"], "--rows", "200", "--cols",
-                        "256", "--steps", "12"], env=environment, check=True, timeout=60, stdout=subprocess.DEVNULL)
-        _jobs[redundancy] = place / "store"
-    return _jobs[redundancy]
+        size = {"HEAT2D": ["--rows", "200", "--cols", "256"], "PIC": ["--size", "32", "--particles", "2"]}[program]
+        subprocess.run([os.environ["MPIEXEC"], "-n", str(RANKS), os.environ[program], *size, "--steps", "12"],
+                       env=environment, check=True, timeout=60, stdout=subprocess.DEVNULL)
+        _jobs[redundancy, program] = place / "store"
+    return _jobs[redundancy, program]
 
 
 class Losses(ToolTest):
@@ -119,6 +124,132 @@ class Show(ToolTest):
         self.assertEqual(shown["safety"]["short_manifests"], 2)
         self.assertIn("2 manifests are on fewer nodes than replicas:2 says",
                       self.run_ok("show", "latest", store=store))
+
+
+def files_that_matter(store):
+    """Segments, copies and manifests with their content. Records name the process that wrote them."""
+    return {str(p.relative_to(store)): p.read_bytes() for p in sorted(store.glob("node-*/*"))
+            if p.name.startswith(("segment-", "copy-", "manifest-"))}
+
+
+def damage(file, choose):
+    data = bytearray(file.read_bytes())
+    for _ in range(choose.choice([1, 1, 40])):
+        data[choose.randrange(len(data))] ^= 1 << choose.randrange(8)
+    if choose.random() < 0.2:
+        del data[choose.randrange(len(data)):]
+    file.write_bytes(data)
+
+
+class Repair(ToolTest):
+    def repair(self, store, exit_code=OK):
+        return self.run_json("check", "--repair", store=store, exit_code=exit_code)
+
+    def assert_same(self, store, source):
+        repaired, original = files_that_matter(store), files_that_matter(source)
+        self.assertEqual(sorted(repaired), sorted(original))
+        self.assertEqual([name for name in original if repaired[name] != original[name]], [])
+
+    def test_a_lost_node_comes_back_byte_for_byte(self):
+        for redundancy, losses in ("replicas:2", 1), ("replicas:3", 2):
+            source = job_store(redundancy, "PIC")
+            for node in range(RANKS):
+                with self.subTest(redundancy=redundancy, node=node):
+                    store = self.copy(source, name=f"{losses}-{node}")
+                    shutil.rmtree(store / f"node-{node}")
+                    self.repair(store)
+                    self.assert_same(store, source)
+                    self.assertEqual(self.run_json("check", store=store)["flaws"], [])
+                    self.run_ok("check", "--losses", losses, store=store)
+
+    def test_two_lost_nodes_of_three_replicas_are_safe_again(self):
+        store = self.copy(job_store("replicas:3", "PIC"))
+        shutil.rmtree(store / "node-1")
+        shutil.rmtree(store / "node-2")
+        self.run_ok("check", "--losses", 2, store=store, exit_code=DAMAGE)
+        self.repair(store)
+        self.run_ok("check", "--losses", 2, store=store)
+
+    def test_missing_and_damaged_files_come_back_byte_for_byte(self):
+        choose = random.Random(20261116)
+        source = job_store("replicas:2", "PIC")
+        names = list(files_that_matter(source))
+        for number, name in enumerate(choose.sample(names, 15)):
+            with self.subTest(name=name, number=number):
+                store = self.copy(source, name=str(number))
+                if number % 3 == 0:
+                    (store / name).unlink()
+                else:
+                    damage(store / name, choose)
+                repair = self.repair(store)["repair"]
+                self.assertIn("made again", [step["action"] for step in repair["steps"]])
+                self.assert_same(store, source)
+                shutil.rmtree(store)
+
+    def test_a_node_of_which_every_file_is_damaged_comes_back_byte_for_byte(self):
+        choose = random.Random(7)
+        source = job_store("replicas:2", "PIC")
+        store = self.copy(source)
+        hit = [p for p in (store / "node-1").iterdir() if p.name.startswith(("segment-", "copy-", "manifest-"))]
+        damaged = {}
+        for file in hit:
+            damage(file, choose)
+            damaged[file.name] = file.read_bytes()
+        self.repair(store)
+        self.assert_same(store, source)
+        for file in (store / "node-1" / "quarantine").iterdir():
+            self.assertEqual(file.read_bytes(), damaged[file.name], "what was damaged is kept as it was")
+
+    def test_nothing_is_done_where_nothing_is_wrong(self):
+        store = self.copy(job_store("replicas:2", "PIC"))
+        before = files_that_matter(store)
+        self.assertEqual(self.repair(store)["repair"], {"steps": [], "refused": []})
+        self.assertEqual(files_that_matter(store), before)
+
+    def test_a_node_without_a_number_is_made_anew_by_hand_first(self):
+        source = self.copy(job_store("replicas:2", "PIC"), name="named")
+        for node in source.glob("node-*"):
+            node.rename(source / ("node-" + "abcd"[int(node.name[5:])]))
+        store = self.copy(source)
+        shutil.rmtree(store / "node-b")
+        refused = self.repair(store)["repair"]["refused"]
+        self.assertIn("nothing here says on which node rank 1 was", refused[0])
+        store = self.copy(source, name="again")
+        shutil.rmtree(store / "node-b")
+        (store / "node-b").mkdir(mode=0o700)
+        self.repair(store)
+        self.assert_same(store, source)
+
+    def test_blocks_that_ranks_have_in_common_are_on_enough_nodes_again(self):
+        source = job_store("replicas:2")
+        for node in range(RANKS):
+            with self.subTest(node=node):
+                store = self.copy(source, name=str(node))
+                shutil.rmtree(store / f"node-{node}")
+                self.repair(store)
+                self.assertEqual(self.run_json("check", store=store)["flaws"], [])
+                self.run_ok("check", "--losses", 1, store=store)
+
+    def test_a_repair_that_is_killed_costs_nothing_and_can_be_done_again(self):
+        choose = random.Random(3)
+        source = job_store("replicas:2", "PIC")
+        killed = 0
+        for number in range(10):
+            store = self.copy(source, name=str(number))
+            for file in (store / "node-2").iterdir():
+                if file.name.startswith(("segment-", "copy-", "manifest-")):
+                    damage(file, choose)
+            with subprocess.Popen([tool.TOOL, "check", "--repair", "--store", store], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as process:
+                time.sleep(choose.uniform(0.005, 0.06))
+                process.kill()
+                killed += process.wait(20) < 0
+            versions = tool.json.loads(tool.run("list", "--json", store=store).stdout)["versions"]
+            self.assertEqual([v["state"] for v in versions], ["whole"] * len(versions))
+            self.repair(store)
+            self.assert_same(store, source)
+            shutil.rmtree(store)
+        self.assertGreater(killed, 4, "most of them must be hit before they end")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include "base/try.hpp"
 #include "inspect/store_check.hpp"
 #include "inspect/store_locks.hpp"
+#include "inspect/store_rebuild.hpp"
 #include "inspect/store_repair.hpp"
 #include "os/host.hpp"
 #include "tools/belay/commands.hpp"
@@ -46,8 +47,10 @@ void say_report(const Shell& shell, const StoreView& view, const CheckReport& re
 
 void say_repair(const Shell& shell, const RepairReport& repair) {
   for (const auto& step : repair.steps)
-    shell.say(fmt::format("{}: {} ({})", step.action, printable(step.directory + "/" + step.file),
-                          printable(step.reason)));
+    shell.say(fmt::format(
+        "{}: {} ({})", step.action,
+        printable(step.file.empty() ? step.directory : step.directory + "/" + step.file),
+        printable(step.reason)));
   for (const std::string& reason : repair.refused) shell.complain("not repaired: " + reason);
 }
 
@@ -109,7 +112,14 @@ Result<Exit> check_and_repair(Shell& shell) {
                inspect::lock_store(os::posix_files(), shell.stores(), "belay check --repair"));
   BELAY_ASSIGN(const auto before, check(shell, locked.view));
   say_flaws(shell, before.flaws);
-  BELAY_ASSIGN(const auto repair, inspect::repair_store(locked.view, before));
+  BELAY_ASSIGN(const auto rebuilt, inspect::rebuild_files(locked.view, before));
+  RepairReport repair = rebuilt.repair;
+  // Only what could not be made again may have to go.
+  BELAY_ASSIGN(const auto left, open_store(shell));
+  BELAY_ASSIGN(const auto damage, repair.steps.empty() ? Result(before) : check(shell, left));
+  BELAY_ASSIGN(const auto rest, inspect::repair_store(left, damage));
+  repair.steps.insert(repair.steps.end(), rest.steps.begin(), rest.steps.end());
+  repair.refused.insert(repair.refused.end(), rest.refused.begin(), rest.refused.end());
   say_repair(shell, repair);
   // What was repaired is proved by looking again, not by having tried.
   BELAY_ASSIGN(const auto view, open_store(shell));
