@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/voyage.hpp"
+
+#include "base/try.hpp"
+#include "format/manifest.hpp"
+#include "format/vector_sink.hpp"
+#include "vote/agreement.hpp"
+
+#include <algorithm>
+
+namespace belay::session {
+namespace {
+
+// Of the memory for capture so much is lent to each of two windows.
+constexpr std::uint64_t kWindowsPerStaging = 8;
+constexpr std::uint64_t kLeastWindowBytes = std::uint64_t{8} << 20;
+
+}  // namespace
+
+std::uint64_t Cargo::bytes() const {
+  std::uint64_t sum = 0;
+  for (const UnsafeBlock& block : unsafe) sum += block.bytes.size();
+  return sum;
+}
+
+Voyage::Voyage(Equipment& equipment, std::shared_ptr<Flight> flight, Cargo cargo, Course course)
+    : equipment_(equipment),
+      flight_(std::move(flight)),
+      manifest_(*flight_->manifest),
+      cargo_(std::move(cargo)),
+      course_(course) {}
+
+Result<void> Voyage::plan() {
+  for (const UnsafeBlock& unsafe : cargo_.unsafe) {
+    blocks_.push_back(
+        {manifest_.fingerprints[unsafe.block], static_cast<std::uint32_t>(unsafe.bytes.size())});
+    brought_.push_back({blocks_.back(), unsafe.bytes});
+  }
+  BELAY_ASSIGN(plan_, plan_version(course_.group, course_.layout, equipment_.settings, blocks_));
+  place();
+  flight_->shares = plan_->shares;
+  for (Rank rank = 0; rank < course_.group.size(); ++rank)
+    flight_->keepers.push_back(plan_->manifest_keepers(course_.layout, rank));
+  return {};
+}
+
+void Voyage::place() {
+  const VersionKey key = manifest_.origin.key;
+  const auto nodes = static_cast<std::uint16_t>(manifest_.level.losses() + 1);
+  const auto& stored = plan_->blocks.stored();
+  const auto& left_out = plan_->blocks.left_out();
+  Ledger& ledger = manifest_.ledger;
+  ledger.written_bytes = 0;
+  for (const std::uint32_t i : stored) {
+    flight_->written[cargo_.unsafe[i].block] = true;
+    ledger.written_bytes += cargo_.unsafe[i].bytes.size();
+  }
+  ledger.encoded_bytes = ledger.written_bytes;
+  for (const std::uint32_t i : left_out)
+    ledger.duplicate_elsewhere_bytes += cargo_.unsafe[i].bytes.size();
+  const Share& share = plan_->shares[manifest_.origin.rank];
+  if (!stored.empty()) {
+    SegmentRef& own = manifest_.segments[cargo_.own_segment];
+    own.file_bytes = share.file_bytes;
+    own.copies = static_cast<std::uint16_t>(share.parcels.size());
+    own.nodes = nodes;
+    ledger.file_bytes = share.file_bytes;
+  }
+  if (!left_out.empty()) {
+    const SegmentRef elsewhere{.id = {key, kAnyRank}, .nodes = nodes};
+    if (stored.empty()) {
+      manifest_.segments[cargo_.own_segment] = elsewhere;
+    } else {
+      relabel(static_cast<std::uint8_t>(manifest_.segments.size()));
+      manifest_.segments.push_back(elsewhere);
+    }
+  }
+  keep_counting_on();
+  for (const Rank rank : plan_->counted_on)
+    manifest_.segments.push_back(
+        {.id = {key, rank},
+         .file_bytes = plan_->shares[rank].file_bytes,
+         .copies = static_cast<std::uint16_t>(plan_->shares[rank].parcels.size()),
+         .nodes = nodes});
+}
+
+void Voyage::relabel(std::uint8_t elsewhere) {
+  std::vector<dedup::Block> blocks;
+  for (const std::uint32_t i : plan_->blocks.left_out()) blocks.push_back(blocks_[i]);
+  std::sort(blocks.begin(), blocks.end(), dedup::Before{});
+  for (const RegionRecord& region : manifest_.regions)
+    for (std::uint64_t i = 0; i < manifest_.blocks_of(region); ++i) {
+      const std::uint64_t block = region.first_block + i;
+      const dedup::Block content{manifest_.fingerprints[block], manifest_.length_of(region, i)};
+      if (manifest_.holders[block] == cargo_.own_segment &&
+          std::binary_search(blocks.begin(), blocks.end(), content, dedup::Before{}))
+        manifest_.holders[block] = elsewhere;
+    }
+}
+
+/// Blocks that stay where they are may have copies in segments of other ranks.
+void Voyage::keep_counting_on() {
+  const std::size_t holding = manifest_.segments.size();
+  for (const SegmentRef& other : cargo_.counted_on) {
+    const auto held = std::span(manifest_.segments).first(holding);
+    if (std::any_of(held.begin(), held.end(),
+                    [&](const SegmentRef& ref) { return ref.id.key == other.id.key; }))
+      manifest_.segments.push_back(other);
+  }
+}
+
+std::vector<UnsafeBlock> Voyage::stored() const {
+  std::vector<UnsafeBlock> blocks;
+  for (const std::uint32_t i : plan_->blocks.stored()) blocks.push_back(cargo_.unsafe[i]);
+  return blocks;
+}
+
+Result<void> Voyage::exchange(Worker& worker) {
+  ranks::Group& group = course_.group;
+  const CopyExchange exchange{group, course_.layout, *plan_, brought_};
+  format::VectorSink encoded;
+  BELAY_TRY(vote::agree(group, format::encode_manifest(manifest_, encoded)));
+  BELAY_ASSIGN(auto sources, vote::agree_on(group, exchange.announce(encoded.bytes())));
+  flight_->expect_copies(std::make_unique<KeptCopies>(
+      equipment_, format::SegmentHeader{manifest_.origin, manifest_.hash, manifest_.block_bytes},
+      sources));
+  const Settings& settings = equipment_.settings;
+  const std::uint64_t window_bytes =
+      std::max({kLeastWindowBytes, settings.staging_bytes.value_or(0) / kWindowsPerStaging,
+                std::uint64_t{4} * settings.block_bytes});
+  BELAY_ASSIGN(const auto rounds, dedup::Rounds::make(window_bytes, settings.block_bytes));
+  return exchange.move_blocks(
+      sources, rounds, course_.windows,
+      [&](std::vector<KeptCopies::Arrival> arrivals, std::atomic<bool>& done) {
+        worker.submit([flight = flight_, arrivals = std::move(arrivals), &done] {
+          flight->keep(arrivals, done);
+        });
+      },
+      [&] { worker.wait_one(); });
+}
+
+void Voyage::run() {
+  const auto shared = within_memory([&]() -> Result<void> {
+    const auto here = make_inline_worker();
+    BELAY_TRY(plan());
+    BELAY_TRY(exchange(*here));
+    if (!flight_->failed()) flight_->write_held(stored(), *cargo_.scratch);
+    return {};
+  });
+  if (!shared) flight_->abandon(shared.error());
+  // Without a segment the vote takes its own memory, for which there must be room.
+  if (shared && !plan_->blocks.stored().empty()) return flight_->finish(cargo_.scratch);
+  equipment_.staging.release(cargo_.scratch);
+  flight_->finish(nullptr);
+}
+
+}  // namespace belay::session
