@@ -16,8 +16,6 @@
 namespace belay::inspect {
 namespace {
 
-using FileKind;
-
 std::string name_of(const BlockSource& source) {
   return source.kind == FileKind::copy ? format::copy_name(source.id)
                                        : format::segment_name(source.id);

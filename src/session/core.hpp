@@ -22,8 +22,8 @@
 #include "session/needs_wire.hpp"
 #include "session/restorer.hpp"
 #include "session/schedule.hpp"
-#include "session/stripe_exchange.hpp"
 #include "session/version_capture.hpp"
+#include "session/voyage.hpp"
 #include "session/worker.hpp"
 #include "vote/claim.hpp"
 #include "vote/holdings.hpp"
@@ -42,6 +42,7 @@ struct CoreParts {
   std::unique_ptr<Log> log;
   os::Clock* clock = nullptr;
   std::unique_ptr<ranks::Group> group;
+  std::unique_ptr<ranks::Group> voyages;  ///< for the worker; null: it must not communicate
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
@@ -100,11 +101,13 @@ class SessionCore {
     Version asked = 0;  ///< must be the same on all
     bool idle = true;
     bool agrees = true;
+    bool holds = false;  ///< there is memory for what must go in the background
   };
   Result<Meeting> meet(Call call, Meeting mine);
   static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
   /// Another rank has closed the session while this one called something else.
   void end_with_others();
+  void note_lost_peer();
   void adopt_flight();
   Result<void> drop_flight();
   void reload_catalog();
@@ -129,6 +132,8 @@ class SessionCore {
   Result<void> capture_region(const std::string& name, capture::Regions::Region& region);
   Result<void> capture_rest();
   Result<Version> seal_version(std::uint64_t entry_ns);
+  /// The version was captured, and is durable when the worker is done with it.
+  Version note_captured(std::uint64_t sealed_ns);
   Error give_up_version(const Error& error, std::uint64_t entry_ns);
   void close_ledger(Ledger& ledger, std::uint64_t entry_ns) const;
   void add_last_to_total();
@@ -142,16 +147,15 @@ class SessionCore {
   Result<void> tell_damaged(const std::vector<session::LostFile>& damaged);
   /// Segments that this rank has, but could not read these blocks of.
   std::vector<session::LostFile> damaged_here(const std::vector<session::LostBlock>& blocks) const;
-  /// Collective. `captured` is this rank's success. Ranks decide who stores what and keeps copies
-  /// of it, and exchange these. All succeed, or all fail.
-  Result<void> share_version(const Result<void>& captured, std::uint64_t entry_ns);
-  Result<void> exchange_copies(const session::VersionPlan& plan,
-                               std::span<const session::BroughtBlock> brought);
-  Result<void> exchange_shards(const session::VersionPlan& plan,
-                               std::span<const session::BroughtBlock> brought);
-  /// Parity was made of the program's memory, the segment of a copy: both must have been the same.
-  Result<void> check_unchanged(std::span<const session::BroughtBlock> brought) const;
-  std::uint64_t window_bytes() const;
+  /// Collective. `captured` is this rank's success, `holds` says that it has memory for unsafe
+  /// blocks. All succeed, or all fail; true: all have the memory.
+  Result<bool> agree_captured(const Result<void>& captured, bool holds = false);
+  /// Collective. All that follows capture: ranks decide who stores what and keeps copies of it, and
+  /// exchange these, in the background if they can.
+  Result<Version> share_and_seal(const Result<void>& captured, std::uint64_t entry_ns);
+  Result<void> share_here(std::uint64_t entry_ns);
+  Result<Version> share_in_background(std::uint64_t entry_ns);
+  std::shared_ptr<session::Voyage> make_voyage();
   /// Collective. The version in flight exists: copies of its manifests get their names before
   /// anybody is told.
   Result<void> name_kept_manifests();
@@ -194,10 +198,8 @@ class SessionCore {
   std::optional<Level> healing_;             ///< the next version has this level at least
   std::optional<dedup::NodeLayout> layout_;  ///< for the level of the version under way
   session::ExchangeWindows windows_;
-  std::vector<session::Share> shares_;           ///< of the version in flight, by rank
-  std::vector<std::vector<Rank>> keepers_;       ///< of its manifests, by rank
-  std::vector<session::PlannedStripe> stripes_;  ///< of the version in flight
-  std::optional<Error> spoiled_;                 ///< why the version begun cannot be committed
+  std::optional<Error> spoiled_;  ///< why the version begun cannot be committed
+  std::optional<Error> lost_;     ///< a peer is; nobody can be asked any more
 
   std::shared_ptr<session::Flight> flight_;
   bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight

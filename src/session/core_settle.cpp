@@ -45,15 +45,25 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
 
 Result<SessionCore::Meeting> SessionCore::meet(Call call, Meeting mine) {
   const auto number = static_cast<std::uint64_t>(call);
-  std::array<std::uint64_t, 8> lowest{
-      number,     ~number,     holdings_.next_number(), ~holdings_.next_number(),
-      mine.asked, ~mine.asked, mine.idle ? 1u : 0u,     mine.agrees ? 1u : 0u};
+  if (lost_) return Unexpected(*lost_);
+  std::array<std::uint64_t, 9> lowest{number,
+                                      ~number,
+                                      holdings_.next_number(),
+                                      ~holdings_.next_number(),
+                                      mine.asked,
+                                      ~mine.asked,
+                                      mine.idle ? 1u : 0u,
+                                      mine.agrees ? 1u : 0u,
+                                      mine.holds ? 1u : 0u};
   BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
   if (auto same = check_same_call(lowest, call); !same) {
     if (~lowest[1] == static_cast<std::uint64_t>(Call::close)) end_with_others();
     return Unexpected(same.error());
   }
-  return Meeting{.asked = mine.asked, .idle = lowest[6] == 1, .agrees = lowest[7] == 1};
+  return Meeting{.asked = mine.asked,
+                 .idle = lowest[6] == 1,
+                 .agrees = lowest[7] == 1,
+                 .holds = lowest[8] == 1};
 }
 
 void SessionCore::end_with_others() {
@@ -61,7 +71,9 @@ void SessionCore::end_with_others() {
   parts_.worker->wait_all();
   parts_.claim.locks.clear();
   // All ranks are here, whatever they called: nobody waits for one that will not come.
-  if (auto ended = parts_.group->close(); !ended) log_.warn("close: {}", ended.error().message());
+  auto ended = parts_.voyages ? parts_.voyages->close() : Result<void>{};
+  if (ended) ended = parts_.group->close();
+  if (!ended) log_.warn("close: {}", ended.error().message());
 }
 
 bool SessionCore::due() {
@@ -83,6 +95,7 @@ Result<bool> SessionCore::settle(Call call, Version asked) {
   while (!may_skip && flight_ && !flight_->finished()) parts_.worker->wait_one();
   const bool idle = !flight_ || flight_->finished();
   finish_housekeeping();
+  note_lost_peer();
   const bool voted = idle && !missed_ && (!flight_ || flight_->voted());
   BELAY_ASSIGN(const Meeting all, meet(call, {.asked = asked, .idle = idle, .agrees = voted}));
   if (!all.idle) return false;
@@ -95,6 +108,15 @@ Result<bool> SessionCore::settle(Call call, Version asked) {
   }
   if (holdings_.must_settle()) BELAY_TRY(settle_store());
   return true;
+}
+
+/// Ranks that lost a peer in the background do not wait for it once more.
+void SessionCore::note_lost_peer() {
+  if (lost_ || !flight_ || !flight_->finished() || !flight_->error()) return;
+  if (flight_->error()->code() != Code::peer_lost) return;
+  lost_ =
+      flight_->error()->within(fmt::format("version {}", flight_->manifest->origin.key.version));
+  log_.write(LogLevel::error, "checkpoint failed: {}", lost_->message());
 }
 
 /// Once in a store's life: before anybody is told that a version exists, the mark says so.
@@ -112,6 +134,9 @@ void SessionCore::adopt_flight() {
   session::Flight& flight = *flight_;
   std::vector<std::uint64_t> live_bytes = flight.live_bytes();
   const Ledger& ledger = flight.manifest->ledger;
+  stats_.last.duplicate_elsewhere_bytes = ledger.duplicate_elsewhere_bytes;
+  stats_.last.written_bytes = ledger.written_bytes;
+  stats_.last.encoded_bytes = ledger.encoded_bytes;
   stats_.last.file_bytes = ledger.file_bytes;
   stats_.last.durable_ns = ledger.durable_ns;
   add_last_to_total();
@@ -244,6 +269,7 @@ Result<void> SessionCore::close() {
     finish_housekeeping();
     mark_closed();
     if (settled) settled = windows_.close();
+    if (settled && parts_.voyages) settled = parts_.voyages->close();
   }
   parts_.claim.locks.clear();
   auto ended = settled ? parts_.group->close() : Result<void>{};

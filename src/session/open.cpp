@@ -109,6 +109,17 @@ std::unique_ptr<Worker> make_worker(const Settings& settings, const Seams& seams
   return settings.background == Background::inline_ ? make_inline_worker() : make_thread_worker();
 }
 
+/// Collective. A group for the worker; null if it must not communicate.
+Result<std::unique_ptr<ranks::Group>> group_for_voyages(ranks::Group& group,
+                                                        const Settings& settings, Log& log) {
+  if (settings.background != Background::thread || !settings.plans_together())
+    return std::unique_ptr<ranks::Group>();
+  auto second = group.duplicate();
+  if (second || second.error().code() != Code::unsupported) return second;
+  log.info("copies are exchanged inside checkpoint(): {}", second.error().message());
+  return std::unique_ptr<ranks::Group>();
+}
+
 unsigned hash_threads(const Seams& seams, Rank ranks_on_node) {
   if (seams.hash_threads != 0) return seams.hash_threads;
   return std::clamp(os::usable_processors() / ranks_on_node, 1u, kMostHashThreads);
@@ -157,6 +168,8 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   if (parts.settings.plans_together() || parts.settings.level_plan().global) {
     BELAY_ASSIGN(parts.nodes, within("open", number_nodes(*group, node)));
     BELAY_TRY(within("open", check_levels(parts.settings, parts.nodes)));
+    BELAY_ASSIGN(parts.voyages,
+                 within("open", group_for_voyages(*group, parts.settings, *parts.log)));
   }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
