@@ -57,6 +57,11 @@ struct Settings {
     if (dedup != Dedup::automatic) return dedup;
     return survives_losses() ? Dedup::collective : Dedup::local;
   }
+  /// The same for versions of one level: those that survive no loss leave nothing to other nodes.
+  Dedup dedup_of(const Level& level) const {
+    if (dedup != Dedup::automatic) return dedup;
+    return level.losses() > 0 ? Dedup::collective : Dedup::local;
+  }
   bool dedups() const { return chosen_dedup() != Dedup::none; }
   /// Is there a level that keeps blocks on more than one node?
   bool survives_losses() const;

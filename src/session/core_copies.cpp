@@ -97,8 +97,10 @@ Result<void> SessionCore::share_version(const Result<void>& captured, std::uint6
                       static_cast<std::uint32_t>(unsafe.bytes.size())});
     brought.push_back({blocks.back(), unsafe.bytes});
   }
-  BELAY_ASSIGN(const auto plan, session::plan_version(*parts_.group, *layout_, settings_, blocks));
-  capture_->place(plan, static_cast<std::uint16_t>(flight_->manifest->level.losses() + 1));
+  const Level level = flight_->manifest->level;
+  BELAY_ASSIGN(const auto plan, session::plan_version(*parts_.group, *layout_, settings_,
+                                                      settings_.dedup_of(level), blocks));
+  capture_->place(plan, static_cast<std::uint16_t>(level.losses() + 1));
   close_ledger(flight_->manifest->ledger, entry_ns);
   shares_ = plan.shares;
   keepers_.clear();

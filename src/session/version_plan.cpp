@@ -120,8 +120,8 @@ std::vector<std::uint64_t> VersionPlan::bytes_to(Rank receiver) const {
 }
 
 Result<VersionPlan> plan_version(ranks::Group& group, const dedup::NodeLayout& layout,
-                                 const Settings& settings, std::span<const dedup::Block> brought) {
-  const Dedup mode = settings.chosen_dedup();
+                                 const Settings& settings, Dedup mode,
+                                 std::span<const dedup::Block> brought) {
   const bool shuffled = mode == Dedup::collective;
   FrequentBlocks table;
   if (shuffled || mode == Dedup::collective_unshuffled) {

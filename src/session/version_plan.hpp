@@ -44,8 +44,10 @@ struct VersionPlan {
 };
 
 /// Collective. `brought` are this rank's blocks that must be stored; they and the layout must
-/// outlive the plan. All ranks get a plan, or the same error.
+/// outlive the plan. `mode` is that of the version's level. All ranks get a plan, or the same
+/// error.
 Result<VersionPlan> plan_version(ranks::Group& group, const dedup::NodeLayout& layout,
-                                 const Settings& settings, std::span<const dedup::Block> brought);
+                                 const Settings& settings, Dedup mode,
+                                 std::span<const dedup::Block> brought);
 
 }  // namespace belay::session

@@ -15,6 +15,15 @@ std::vector<SegmentId> segments_of(const Manifest& manifest) {
   return segments;
 }
 
+/// A version that exists.
+store::KnownVersion known_of(const Manifest& manifest, std::vector<SegmentId> segments) {
+  return {.key = manifest.origin.key,
+          .exists = true,
+          .segments = std::move(segments),
+          .strength = manifest.level.losses(),
+          .dump = manifest.dump};
+}
+
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
@@ -36,6 +45,7 @@ VersionInfo info_of(const Manifest& manifest) {
                    .run = manifest.origin.key.run,
                    .parent = manifest.parent.version,
                    .time_ns = manifest.time_ns,
+                   .level = name_of(manifest.level),
                    .regions = {},
                    .ledger = manifest.ledger};
   for (const RegionRecord& region : manifest.regions)
@@ -79,7 +89,7 @@ void Holdings::exists(const Manifest& manifest, VersionInfo info, Kept kept) {
   infos_.insert_or_assign(key, std::move(info));
   if (std::find(segments.begin(), segments.end(), SegmentId{key, rank_}) != segments.end())
     segments_here_.push_back({key, rank_});
-  known_.insert(known_.begin(), {key, true, std::move(segments)});
+  known_.insert(known_.begin(), known_of(manifest, std::move(segments)));
   append(kept_.copies, kept.copies);
   append(kept_.manifests, kept.manifests);
   made_version_ = true;
@@ -92,7 +102,7 @@ void Holdings::does_not_exist(VersionKey key) {
 void Holdings::restored(const Manifest& manifest) {
   // It may not have been readable when the store was opened.
   const VersionKey key = manifest.origin.key;
-  if (auto* version = find(key)) *version = {key, true, segments_of(manifest)};
+  if (auto* version = find(key)) *version = known_of(manifest, segments_of(manifest));
   infos_.insert_or_assign(key, info_of(manifest));
   rule_.earlier_runs_count = true;
 }
