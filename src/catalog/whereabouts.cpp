@@ -30,6 +30,13 @@ void Whereabouts::remove(const SegmentId& id, bool copy, Place place) {
   if (found->second.empty()) holders_.erase(found);
 }
 
+void Whereabouts::remove(const SegmentId& id, bool global) {
+  const auto found = holders_.find(id);
+  if (found == holders_.end()) return;
+  std::erase_if(found->second, [&](const Holder& h) { return is_global(h.place) == global; });
+  if (found->second.empty()) holders_.erase(found);
+}
+
 const std::vector<Whereabouts::Holder>& Whereabouts::holders(const SegmentId& id) const {
   static const std::vector<Holder> kNone;
   const auto found = holders_.find(id);
@@ -61,6 +68,7 @@ bool Whereabouts::safe(const SegmentRef& segment, std::uint32_t losses) const {
   std::set<Place> places;
   bool original = false;
   for (const Holder& holder : holders(segment.id)) {
+    if (is_global(holder.place)) continue;
     if (!holder.copy && holder.bytes != segment.file_bytes) continue;
     original = original || !holder.copy;
     places.insert(holder.place);

@@ -8,6 +8,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,12 +38,15 @@ class Whereabouts {
   /// The number of a directory, a new one if it was not heard of before.
   Place place(std::string_view directory);
   const std::string& directory(Place place) const { return directories_[place]; }
+  /// The directory is of the global tier: no loss of nodes takes it, and no level counts on it.
+  void mark_global(Place place) { global_.insert(place); }
+  bool is_global(Place place) const { return global_.contains(place); }
 
   /// The last word on this file counts.
   void add(const HeldFile& file, Place place, Rank keeper);
   void remove(const SegmentId& id, bool copy, Place place);
-  /// All files of the segment.
-  void remove(const SegmentId& id) { holders_.erase(id); }
+  /// All files of the segment: on nodes, or on the global tier.
+  void remove(const SegmentId& id, bool global);
 
   /// Originals first.
   const std::vector<Holder>& holders(const SegmentId& id) const;
@@ -57,6 +61,7 @@ class Whereabouts {
 
  private:
   std::vector<std::string> directories_;
+  std::set<Place> global_;
   std::map<SegmentId, std::vector<Holder>> holders_;
 };
 

@@ -28,7 +28,7 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
   const auto& whereabouts = parts_.claim.whereabouts;
   for (const SegmentId& id : whereabouts.segments())
     for (const auto& holder : whereabouts.holders(id)) {
-      if (holder.keeper != rank_) continue;
+      if (holder.keeper != rank_ || whereabouts.is_global(holder.place)) continue;
       const session::LostFile file{id, holder.copy, holder.place};
       auto& place = store::place_in(equipment_.tier, whereabouts.directory(holder.place));
       const auto bytes = place.touch(name_of(file));
@@ -52,7 +52,7 @@ Result<vote::Needs> SessionCore::exchange_needs() {
     for (const session::LostFile& file : lost) whereabouts.remove(file.id, file.copy, file.place);
   }
   for (const SegmentId& id : whereabouts.segments())
-    if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id);
+    if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id, /*global=*/false);
   return needs;
 }
 
@@ -154,9 +154,9 @@ void SessionCore::note_whereabouts() {
     };
     if (shares_[rank].file_bytes > 0) add(rank, false, shares_[rank].file_bytes);
     for (const session::Parcel& parcel : shares_[rank].parcels) add(parcel.receiver, true, 0);
-    claim.sources.add(key, rank, rank, claim.directories[rank]);
+    claim.sources.add(key, rank, rank, claim.directories[rank], /*global=*/false);
     for (const Rank keeper : keepers_[rank])
-      claim.sources.add(key, rank, keeper, claim.directories[keeper]);
+      claim.sources.add(key, rank, keeper, claim.directories[keeper], /*global=*/false);
   }
 }
 

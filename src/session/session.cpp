@@ -72,7 +72,8 @@ Result<void> Session::close() {
 
 Result<Version> Session::dump(std::span<const std::span<const std::byte>>, int) {
   return remembering(core_, [](auto&) -> Result<Version> {
-    return fail(Code::unsupported, "dump: this version of Belay cannot do it yet; use checkpoint()");
+    return fail(Code::unsupported,
+                "dump: this version of Belay cannot do it yet; use checkpoint()");
   });
 }
 Result<void> Session::load(Version, std::span<const std::span<std::byte>>) {

@@ -55,7 +55,7 @@ class TieredSessionTest : public testing::Test {
       log_.emplace_back(text);
     };
     Seams seams = system_seams();
-    seams.files = files_;
+    seams.files = files_of_ ? files_of_(rank) : &memory_;
     seams.environment.clear();
     seams.hash_threads = 1;
     seams.read_threads = 1;
@@ -144,7 +144,7 @@ class TieredSessionTest : public testing::Test {
   }
 
   os::MemoryFiles memory_;
-  os::Files* files_ = &memory_;
+  std::function<os::Files*(Rank)> files_of_;  ///< empty: the memory's
   FakeClock clock_;
   std::vector<unsigned> places_{0, 1, 2};  ///< of each rank: its node
   std::string levels_ = "local:1";

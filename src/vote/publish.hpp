@@ -34,6 +34,7 @@ struct Retired {
   std::vector<SegmentId> copies;
   std::vector<std::string> others;  ///< temporaries, run records of earlier runs
 
+  void add(const Retired& more);
   bool empty() const {
     return manifests.empty() && segments.empty() && copies.empty() && others.empty();
   }
