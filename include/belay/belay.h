@@ -290,6 +290,7 @@ typedef struct belay_version_info {
   belay_version parent; /* 0: none */
   int64_t time_ns;      /* when it was captured, since 1970 */
   size_t region_count;  /* of this rank */
+  const char* level;    /* "local", "replicas:2", "erasure:4+2"; "+global" if there too */
 } belay_version_info;
 
 typedef struct belay_region_info {

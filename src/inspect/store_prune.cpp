@@ -21,6 +21,8 @@ store::KnownVersion known_of(const VersionView& version) {
       known.segments.reset();
       return known;
     }
+    known.strength = part.manifest->level.losses();
+    known.dump = part.manifest->dump;
     for (const SegmentRef& segment : part.manifest->segments) known.segments->push_back(segment.id);
   }
   return known;

@@ -51,11 +51,13 @@ SessionCore::SessionCore(CoreParts parts)
       holdings_(parts_.claim, settings_.keep, rank_) {
   parts_.claim.own = {};
   parts_.claim.surveys = {};
+  if (parts_.claim.global) parts_.claim.global->own = {};
 }
 
 SessionCore::~SessionCore() {
   if (capture_) capture_->abandon(Error(Code::invalid_argument, "the session was destroyed"));
   parts_.worker->wait_all();
+  cancel_drain();
   if (flight_ && flight_->error())
     log_.write(LogLevel::error, "version {} failed: {}", flight_->manifest->origin.key.version,
                flight_->error()->message());
@@ -91,6 +93,13 @@ Result<void> SessionCore::unprotect(std::string_view name) {
   BELAY_TRY(regions_.unprotect(name));
   dirty_sets_.distrust(name);
   return {};
+}
+
+std::vector<VersionInfo> SessionCore::versions() const {
+  auto versions = holdings_.versions();
+  if (settings_.diskless())
+    for (VersionInfo& info : versions) info.level += "+global";
+  return versions;
 }
 
 Stats SessionCore::stats() const {
@@ -240,6 +249,7 @@ Result<void> SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns
   header.time_ns = clock_.wall_ns();
   header.ledger.version = key.version;
   header.level = level_of(key.version);
+  header.global = settings_.diskless() || settings_.level_plan().is_global(key.version);
   if (together()) {
     const bool less = planted(Mistake::one_copy_less) && header.level.losses() > 0;
     BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, header.level.losses() + 1 - less));

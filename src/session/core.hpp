@@ -17,6 +17,7 @@
 #include "os/clock.hpp"
 #include "os/parallel.hpp"
 #include "session/copy_exchange.hpp"
+#include "session/drain.hpp"
 #include "session/equipment.hpp"
 #include "session/flight.hpp"
 #include "session/needs_wire.hpp"
@@ -49,6 +50,7 @@ struct CoreParts {
   std::unique_ptr<os::Parallel> parallel;
   unsigned read_threads = 1;
   std::unique_ptr<session::Worker> worker;
+  std::unique_ptr<session::Worker> drain_worker;  ///< with a global tier
   std::unique_ptr<capture::Tracker> tracker;
 };
 
@@ -61,7 +63,7 @@ class SessionCore {
   Result<void> protect(std::string_view name, std::unique_ptr<RegionAccess> access);
   Result<void> unprotect(std::string_view name);
   std::optional<Version> latest() const { return holdings_.latest(); }
-  std::vector<VersionInfo> versions() const { return holdings_.versions(); }
+  std::vector<VersionInfo> versions() const;
   Stats stats() const;
   Result<Version> restore(const RestoreOptions& options);
   bool due();
@@ -101,13 +103,16 @@ class SessionCore {
     Version asked = 0;  ///< must be the same on all
     bool idle = true;
     bool agrees = true;
-    bool holds = false;  ///< there is memory for what must go in the background
+    bool holds = false;   ///< there is memory for what must go in the background
+    bool drained = true;  ///< no version is on its way to the global tier
   };
   Result<Meeting> meet(Call call, Meeting mine);
   static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
   /// Another rank has closed the session while this one called something else.
   void end_with_others();
   void note_lost_peer();
+  /// Collective. `ends`: nobody minds to wait.
+  Result<void> decide_flight(bool exists, bool ends);
   void adopt_flight();
   Result<void> drop_flight();
   void reload_catalog();
@@ -164,6 +169,23 @@ class SessionCore {
   /// Blocks of a segment of the last version would not survive what this level must.
   bool is_unsafe(const SegmentRef& segment, const Level& level) const;
 
+  // core_drain.cpp: the global tier.
+  /// Collective. The last existing version goes there too, in the background. If the one before is
+  /// still on its way, it is waited for, unless `may_skip`.
+  Result<void> start_drain(bool may_skip);
+  /// Collective. Which segments this rank copies.
+  Result<std::vector<session::DrainTask>> share_drain(const Manifest& manifest);
+  /// Collective. Waits for the drain under way, if there is one.
+  Result<void> end_drain();
+  /// Collective. REQUIRES: the drain has finished on all ranks.
+  Result<void> finish_drain();
+  /// No rank will ask what became of the drain.
+  void cancel_drain();
+  void report_drain_failure(Version version, const Error& error);
+  /// Collective. What no version on the global tier needs any more is removed there.
+  Result<void> keep_global_house();
+  void finish_global_housekeeping();
+
   // core_restore.cpp: the way back.
   /// Does this rank's step of the attempt go well on all ranks? If not, `reason` says why.
   Result<bool> all_succeed(const Result<void>& mine, std::optional<Error>& reason);
@@ -205,7 +227,10 @@ class SessionCore {
   bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight
   std::optional<session::VersionCapture> capture_;
   std::shared_ptr<Housekeeping> housekeeping_;  ///< the round under way
-  std::uint64_t settle_ns_ = 0;                 ///< of the version under way
+  std::shared_ptr<session::Drain> drain_;       ///< on all ranks, or on none
+  std::shared_ptr<Housekeeping> global_housekeeping_;
+  bool global_changed_ = true;     ///< something may go from the global tier; the same on all ranks
+  std::uint64_t settle_ns_ = 0;    ///< of the version under way
   std::uint64_t blocking_ns_ = 0;  ///< of the version under way, over all calls that made it
 
   Stats stats_;

@@ -20,7 +20,7 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
   const auto& whereabouts = parts_.claim.whereabouts;
   const auto look = [&](const SegmentId& id, const auto& holders) {
     for (const auto& holder : holders) {
-      if (holder.keeper != rank_) continue;
+      if (holder.keeper != rank_ || whereabouts.is_global(holder.place)) continue;
       const session::LostFile file{id, holder.kind, holder.place};
       auto& place = store::place_in(equipment_.tier, whereabouts.directory(holder.place));
       const auto bytes = place.touch(name_of(file));
@@ -48,7 +48,7 @@ Result<vote::Needs> SessionCore::exchange_needs() {
   }
   needs.complete(whereabouts.stripes());
   for (const SegmentId& id : whereabouts.segments())
-    if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id);
+    if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id, /*global=*/false);
   for (const Stripe* const stripe : whereabouts.stripes()) {
     const SegmentId shard = shard_id(stripe->key, stripe->number, 0);
     if (holdings_.may_go(shard) && !needs.has_shard(shard))
@@ -162,9 +162,9 @@ void SessionCore::note_whereabouts() {
       add(rank, FileKind::segment, flight_->shares[rank].file_bytes);
     for (const session::Parcel& parcel : flight_->shares[rank].parcels)
       add(parcel.receiver, FileKind::copy, 0);
-    claim.sources.add(key, rank, rank, claim.directories[rank]);
+    claim.sources.add(key, rank, rank, claim.directories[rank], /*global=*/false);
     for (const Rank keeper : flight_->keepers[rank])
-      claim.sources.add(key, rank, keeper, claim.directories[keeper]);
+      claim.sources.add(key, rank, keeper, claim.directories[keeper], /*global=*/false);
   }
   for (const session::PlannedStripe& planned : flight_->stripes) {
     claim.whereabouts.add(planned.stripe);
