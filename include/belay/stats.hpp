@@ -66,8 +66,9 @@ struct RegionInfo {
 struct VersionInfo {
   Version version = 0;
   std::uint64_t run = 0;
-  Version parent = 0;               ///< 0: none
-  std::int64_t time_ns = 0;         ///< when it was captured, since 1970
+  Version parent = 0;        ///< 0: none
+  std::int64_t time_ns = 0;  ///< when it was captured, since 1970
+  std::string level;         ///< "local", "replicas:2", "erasure:4+2"; "+global" if there too
   std::vector<RegionInfo> regions;  ///< of this rank
   Ledger ledger;                    ///< of this rank
 };

@@ -107,7 +107,8 @@ int belay_version_at(belay_session* session, size_t place, belay_version_info* i
                               .run = version->run,
                               .parent = version->parent,
                               .time_ns = version->time_ns,
-                              .region_count = version->regions.size()};
+                              .region_count = version->regions.size(),
+                              .level = version->level.c_str()};
   });
 }
 

@@ -2,6 +2,7 @@
 #include "store/retention.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace belay::store {
@@ -14,10 +15,14 @@ std::vector<VersionKey> versions_to_retire(const std::vector<KnownVersion>& know
   std::sort(newest_first.begin(), newest_first.end(),
             [](const auto* a, const auto* b) { return a->key > b->key; });
   std::vector<VersionKey> retired;
-  std::uint64_t newer = 0;
+  std::map<std::uint32_t, std::uint64_t> newer;  // existing ones, by strength
   for (const KnownVersion* version : newest_first) {
-    if (newer >= rule.keep) retired.push_back(version->key);
-    if (version->exists) ++newer;
+    if (version->dump) continue;
+    std::uint64_t as_strong = 0;
+    for (auto each = newer.lower_bound(version->strength); each != newer.end(); ++each)
+      as_strong += each->second;
+    if (as_strong >= rule.keep) retired.push_back(version->key);
+    if (version->exists) ++newer[version->strength];
   }
   return retired;
 }

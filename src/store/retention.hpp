@@ -16,6 +16,8 @@ struct KnownVersion {
   bool exists = false;  ///< complete on all ranks, as all agreed
   /// That this rank's manifest counts on; unset: there is a manifest, but it could not be read.
   std::optional<std::vector<SegmentId>> segments = std::vector<SegmentId>{};
+  std::uint32_t strength = 0;  ///< so many losses of nodes its level survives
+  bool dump = false;           ///< taken by dump(): it neither counts nor goes
 };
 
 struct RetentionRule {
@@ -24,8 +26,9 @@ struct RetentionRule {
   bool earlier_runs_count = false;  ///< this run has restored
 };
 
-/// The keys to retire: those with `keep` newer existing versions. Versions that do not exist never
-/// count as newer ones. Until this run has restored, versions of earlier runs neither count nor go.
+/// The keys to retire: those with `keep` newer existing versions of the same or a stronger level.
+/// Versions that do not exist never count as newer ones. Until this run has restored, versions of
+/// earlier runs neither count nor go.
 std::vector<VersionKey> versions_to_retire(const std::vector<KnownVersion>& known,
                                            const RetentionRule& rule);
 

@@ -36,6 +36,25 @@ TEST(Retention, ALaterRunIsNewerWhateverTheNumber) {
             (Keys{{1, 50}}));
 }
 
+TEST(Retention, OnlyVersionsOfTheSameOrAStrongerLevelPushOthersOut) {
+  std::vector<KnownVersion> known;
+  for (Version version = 1; version <= 9; ++version)
+    known.push_back({.key = {1, version}, .exists = true, .strength = version % 4 == 0 ? 1u : 0u});
+  EXPECT_EQ(versions_to_retire(known, {.keep = 2, .run = 1}),
+            (Keys{{1, 7}, {1, 6}, {1, 5}, {1, 3}, {1, 2}, {1, 1}}));
+  known[7].exists = false;  // version 8: the other strong one stays alone, and 7 counts again
+  EXPECT_EQ(versions_to_retire(known, {.keep = 1, .run = 1}),
+            (Keys{{1, 7}, {1, 6}, {1, 5}, {1, 3}, {1, 2}, {1, 1}}));
+}
+
+TEST(Retention, DumpsNeitherCountNorGo) {
+  const std::vector<KnownVersion> known{{{1, 1}, true},
+                                        {.key = {1, 2}, .exists = true, .dump = true},
+                                        {{1, 3}, true},
+                                        {.key = {1, 4}, .exists = true, .dump = true}};
+  EXPECT_EQ(versions_to_retire(known, {.keep = 1, .run = 1}), (Keys{{1, 1}}));
+}
+
 TEST(Retention, SegmentsGoWhenNoRemainingVersionCountsOnThem) {
   const std::vector<SegmentId> here{{{1, 1}, 0}, {{1, 2}, 0}, {{2, 3}, 0}, {{2, 4}, 0}};
   const std::vector<KnownVersion> remaining{{{2, 4}, true, {{{{1, 1}, 0}, {{2, 4}, 0}}}}};

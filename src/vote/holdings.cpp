@@ -15,6 +15,15 @@ std::vector<SegmentId> segments_of(const Manifest& manifest) {
   return segments;
 }
 
+/// A version that exists.
+store::KnownVersion known_of(const Manifest& manifest, std::vector<SegmentId> segments) {
+  return {.key = manifest.origin.key,
+          .exists = true,
+          .segments = std::move(segments),
+          .strength = manifest.level.losses(),
+          .dump = manifest.dump};
+}
+
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
@@ -49,6 +58,7 @@ VersionInfo info_of(const Manifest& manifest) {
                    .run = manifest.origin.key.run,
                    .parent = manifest.parent.version,
                    .time_ns = manifest.time_ns,
+                   .level = name_of(manifest.level),
                    .regions = {},
                    .ledger = manifest.ledger};
   for (const RegionRecord& region : manifest.regions)
@@ -93,7 +103,7 @@ void Holdings::exists(const Manifest& manifest, VersionInfo info, Kept kept) {
   infos_.insert_or_assign(key, std::move(info));
   if (std::find(segments.begin(), segments.end(), SegmentId{key, rank_}) != segments.end())
     segments_here_.push_back({key, rank_});
-  known_.insert(known_.begin(), {key, true, std::move(segments)});
+  known_.insert(known_.begin(), known_of(manifest, std::move(segments)));
   append(kept_.copies, kept.copies);
   append(kept_.manifests, kept.manifests);
   append(kept_.shards, kept.shards);
@@ -107,7 +117,7 @@ void Holdings::does_not_exist(VersionKey key) {
 void Holdings::restored(const Manifest& manifest) {
   // It may not have been readable when the store was opened.
   const VersionKey key = manifest.origin.key;
-  if (auto* version = find(key)) *version = {key, true, segments_of(manifest)};
+  if (auto* version = find(key)) *version = known_of(manifest, segments_of(manifest));
   infos_.insert_or_assign(key, info_of(manifest));
   rule_.earlier_runs_count = true;
 }
@@ -126,13 +136,20 @@ void Holdings::discard(VersionKey key, const Kept& kept) {
 
 std::vector<VersionKey> Holdings::candidates() const {
   std::vector<VersionKey> keys;
-  for (const store::KnownVersion& version : known_) keys.push_back(version.key);
+  for (const store::KnownVersion& version : known_)
+    if (!version.dump) keys.push_back(version.key);
   return keys;
 }
 
 std::optional<VersionKey> Holdings::newest() const {
   for (const store::KnownVersion& version : known_)
-    if (version.exists) return version.key;
+    if (version.exists && !version.dump) return version.key;
+  return {};
+}
+
+std::optional<VersionKey> Holdings::find_dump(Version version) const {
+  for (const store::KnownVersion& known : known_)
+    if (known.dump && known.key.version == version) return known.key;
   return {};
 }
 

@@ -19,6 +19,8 @@ constexpr Version kGap = 16;
 struct Presence {
   std::set<Rank> manifests;
   std::set<Rank> readable;
+  std::uint32_t strength = 0;  ///< the same in all manifests that can be read
+  bool dump = false;
 };
 
 std::optional<std::vector<SegmentId>> own_segments(const OwnSurvey& own, bool present,
@@ -45,7 +47,9 @@ bool has_existed(const std::vector<Survey>& surveys, const std::map<VersionKey, 
     for (const SurveyedManifest& manifest : survey.manifests)
       if (manifest.parent != VersionKey{}) return true;
   }
+  // What dump() has taken says nothing of checkpoints.
   return std::any_of(keys.begin(), keys.end(), [&](const auto& entry) {
+    if (entry.second.dump) return false;
     return entry.second.manifests.size() == surveys.size() || entry.first.run > least_record;
   });
 }
@@ -76,14 +80,20 @@ Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys, Rank 
       Presence& presence = keys[manifest.key];
       presence.manifests.insert(manifest.rank);
       if (manifest.readable) presence.readable.insert(manifest.rank);
+      presence.strength = std::max(presence.strength, manifest.level.losses());
+      presence.dump = presence.dump || manifest.dump;
     }
   }
   for (auto entry = keys.rbegin(); entry != keys.rend(); ++entry) {
     const auto& [key, presence] = *entry;
     const std::size_t needed = planted(Mistake::agree_on_maximum) ? 1 : surveys.size();
     const bool exists = presence.readable.size() >= needed;
-    recovery.known.push_back(
-        {key, exists, own_segments(own, presence.manifests.contains(rank), key)});
+    recovery.known.push_back({.key = key,
+                              .exists = exists,
+                              .segments = own_segments(own, presence.manifests.contains(rank), key),
+                              .strength = presence.strength,
+                              .dump = presence.dump});
+    if (presence.dump) continue;
     if (exists && !recovery.latest) recovery.latest = key.version;
     if (newest_trace == 0) newest_trace = key.version;
   }

@@ -52,6 +52,8 @@ void survey_manifest(const SurveyedPlace& place, const Found& found, OwnSurvey& 
     const Origin& origin = manifest->origin;
     add_identity(own.survey, {origin.store, origin.seed, origin.ranks, manifest->application});
     entry.parent = manifest->parent;
+    entry.level = manifest->level;
+    entry.dump = manifest->dump;
     manifest->fingerprints = {};  // restore() reads them again; until then they only take memory
     manifest->holders = {};
     kept = *std::move(manifest);
@@ -178,6 +180,22 @@ std::string missing_segment(const Manifest& manifest, const catalog::Whereabouts
                        segment.file_bytes);
   }
   return {};
+}
+
+void put_level(format::WireWriter& writer, const Level& level) {
+  writer.field(static_cast<std::uint8_t>(level.kind));
+  writer.field(level.copies);
+  writer.field(level.members);
+  writer.field(level.shards);
+}
+
+Level get_level(format::WireReader& reader) {
+  Level level;
+  level.kind = static_cast<Level::Kind>(reader.field<std::uint8_t>());
+  level.copies = reader.field<std::uint8_t>();
+  level.members = reader.field<std::uint8_t>();
+  level.shards = reader.field<std::uint8_t>();
+  return level;
 }
 
 PlaceSurvey decode_place(format::WireReader& reader) {
@@ -317,6 +335,8 @@ std::vector<std::byte> encode_survey(const Survey& survey) {
     writer.pair(manifest.parent.run, manifest.parent.version);
     writer.field(manifest.place);
     writer.field(static_cast<std::uint8_t>(manifest.readable));
+    put_level(writer, manifest.level);
+    writer.field(static_cast<std::uint8_t>(manifest.dump));
   }
   writer.field(static_cast<std::uint32_t>(survey.places.size()));
   for (const PlaceSurvey& place : survey.places) {
@@ -364,6 +384,8 @@ Survey decode_survey(std::span<const std::byte> bytes) {
     manifest.parent.version = reader.field<Version>();
     manifest.place = reader.field<std::uint32_t>();
     manifest.readable = reader.field<std::uint8_t>() != 0;
+    manifest.level = get_level(reader);
+    manifest.dump = reader.field<std::uint8_t>() != 0;
     survey.manifests.push_back(manifest);
   }
   for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left)

@@ -33,6 +33,8 @@ struct SurveyedManifest {
   VersionKey parent;
   bool readable = false;  ///< whole, ours, and every segment that it counts on was found somewhere
   std::uint32_t place = 0;  ///< in Survey::places
+  Level level = {};         ///< as the manifest says, if it could be read
+  bool dump = false;
 };
 
 /// What a node's directory holds of segments, as far as one rank looked.
