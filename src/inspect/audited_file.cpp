@@ -28,7 +28,7 @@ AuditedFile AuditedFile::read(const StoreView& view, SegmentAudit& audit, const 
 
 std::string AuditedFile::name() const {
   return source.kind == FileKind::copy ? format::copy_name(source.id)
-                                              : format::segment_name(source.id);
+                                       : format::segment_name(source.id);
 }
 
 std::optional<Flaw> AuditedFile::damage(const StoreView& view) const {

@@ -8,12 +8,14 @@
 
 #include <belay/result.hpp>
 
+#include "base/stripe.hpp"
 #include "inspect/block_sources.hpp"
 #include "inspect/store_view.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -22,11 +24,27 @@
 
 namespace belay::inspect {
 
-/// Gives a block for as long as `least` of these nodes are left. A file is one of one node.
-struct Giver {
+/// So many of these nodes must be left.
+struct Quorum {
   std::vector<std::size_t> nodes;
   std::size_t least = 1;
+  auto operator<=>(const Quorum&) const = default;
+
+  /// Lost nodes that it takes to break it; with more than there are it cannot be broken.
+  std::size_t least_losses() const {
+    return least == 0 ? ~std::size_t{0} : nodes.size() + 1 - least;
+  }
+};
+
+/// Gives a block for as long as all its quorums are met. A file is one quorum of one node; a stripe
+/// is one for each of the codewords that a member has bytes in.
+struct Giver {
+  std::vector<Quorum> quorums;
   auto operator<=>(const Giver&) const = default;
+
+  static Giver file_on(std::size_t node) { return {{{{node}, 1}}}; }
+  bool is_file() const { return quorums.size() == 1 && quorums.front().nodes.size() == 1; }
+  std::size_t least_losses() const;
 };
 
 /// The number of a set of givers, each of which suffices.
@@ -43,6 +61,9 @@ class BlockGivers {
   /// nobody has. Reads the indexes of all files of that segment's version when it is asked for the
   /// first time.
   const Blocks& of(const Manifest& manifest, std::size_t holder);
+  /// Of blocks of that segment that are in no index: its stripe, if it is lost and has one. Blocks
+  /// elsewhere may be in any lost segment of the version.
+  GiverSet of_lost(const Manifest& manifest, std::size_t holder) const;
   /// The set with one more in it.
   GiverSet with(GiverSet set, const Giver& giver);
 
@@ -63,6 +84,9 @@ class BlockGivers {
   };
 
   void read(VersionKey key, const StoreId& store);
+  void add_blocks(const BlockSource& source, const store::SegmentFile& file);
+  void read_stripes(VersionKey key, const StoreId& store);
+  void add_stripe(const Stripe& stripe, const std::vector<std::optional<std::size_t>>& seats);
   GiverSet intern(std::vector<std::size_t> givers);
   std::size_t lower_bound(const std::vector<std::size_t>& givers) const;
 
@@ -74,6 +98,12 @@ class BlockGivers {
   std::vector<Set> sets_;
   std::map<std::pair<GiverSet, std::size_t>, GiverSet> joined_;
   std::set<VersionKey> read_;
+  struct StripeOf {
+    GiverSet giver = kNobody;  ///< alone
+    StripeMember member;
+  };
+  std::map<SegmentId, StripeOf> stripes_;  ///< of members
+  std::map<VersionKey, GiverSet> lost_;    ///< stripes of members that are gone
   std::map<Kind, Blocks> blocks_;
 };
 

@@ -70,6 +70,7 @@ class RebuildPass {
                              const std::optional<BlockSource>& damaged);
   Result<void> write_manifest(const Place& place, const std::vector<std::byte>& bytes,
                               bool damaged);
+  std::vector<std::size_t> manifest_takers(VersionKey key, const std::string& name) const;
   Result<void> renew_manifest(const VersionView& version, const PartView& part);
   std::vector<std::size_t> fewest_first(VersionKey key, format::NameKind kind) const;
   std::vector<std::size_t> takers_of(const SegmentId& id) const;
@@ -256,6 +257,20 @@ Result<void> RebuildPass::write_manifest(const Place& place, const std::vector<s
   return {};
 }
 
+/// A job that ended too early has left copies that did not get their names; else the node with the
+/// fewest has lost its own.
+std::vector<std::size_t> RebuildPass::manifest_takers(VersionKey key,
+                                                      const std::string& name) const {
+  std::vector<std::size_t> nodes = fewest_first(key, format::NameKind::manifest);
+  const std::string temporary = format::temporary_name(name);
+  std::stable_partition(nodes.begin(), nodes.end(), [&](std::size_t node) {
+    const auto& files = view_.nodes()[node].files;
+    return std::any_of(files.begin(), files.end(),
+                       [&](const auto& file) { return file.name == temporary; });
+  });
+  return nodes;
+}
+
 Result<void> RebuildPass::renew_manifest(const VersionView& version, const PartView& part) {
   const std::string name = format::manifest_name(version.key, part.rank);
   std::vector<std::size_t> good;
@@ -278,7 +293,7 @@ Result<void> RebuildPass::renew_manifest(const VersionView& version, const PartV
     for (const std::size_t node : *nodes) has.insert(view_.nodes()[node].directory);
   std::vector<std::string> others;
   if (auto home = homes_.directory_of(part.rank, version.key.run)) others.push_back(*home);
-  for (const std::size_t node : fewest_first(version.key, format::NameKind::manifest))
+  for (const std::size_t node : manifest_takers(version.key, name))
     others.push_back(view_.nodes()[node].directory);
   for (const std::string& directory : others) {
     if (has.size() >= wanted) break;

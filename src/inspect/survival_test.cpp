@@ -122,14 +122,14 @@ TEST_F(Survival, NoMoreNodesCanBeLostThanThereAre) {
 TEST_F(Survival, AGiverThatNeedsSeveralNodesGivesUntilTooFewAreLeft) {
   const StoreView view = look();
   BlockGivers givers(view);
-  const GiverSet stripe = givers.with(kNobody, {{0, 1, 2, 3}, 3});
+  const GiverSet stripe = givers.with(kNobody, {{{{0, 1, 2, 3}, 3}}});
   EXPECT_TRUE(givers.survives(stripe, {false, true, false, false}));
   EXPECT_FALSE(givers.survives(stripe, {false, true, true, false}));
   EXPECT_EQ(givers.least_losses(stripe), 2u);
-  const GiverSet both = givers.with(stripe, {{4}, 1});
+  const GiverSet both = givers.with(stripe, Giver::file_on(4));
   EXPECT_TRUE(givers.survives(both, {true, true, true, true, false}));
   EXPECT_FALSE(givers.survives(both, {true, true, false, false, true}));
-  EXPECT_EQ(givers.with(both, {{4}, 1}), both);
+  EXPECT_EQ(givers.with(both, Giver::file_on(4)), both);
   EXPECT_EQ(givers.nodes_with_it(both), 1u);
   EXPECT_FALSE(givers.survives(kNobody, {false}));
 }

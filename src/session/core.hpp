@@ -73,6 +73,9 @@ class SessionCore {
   Result<Version> commit();
   Result<Version> wait();
   Result<void> close();
+  using Buffers = std::span<const std::span<const std::byte>>;
+  Result<Version> dump(Buffers buffers, int copies);
+  Result<void> load(Version version, std::span<const std::span<std::byte>> buffers);
 
   ranks::Group& group() { return *parts_.group; }
 
@@ -85,7 +88,17 @@ class SessionCore {
 
  private:
   /// Collective calls, so that ranks notice when they make different ones.
-  enum class Call : std::uint64_t { due = 1, checkpoint, begin, commit, wait, restore, close };
+  enum class Call : std::uint64_t {
+    due = 1,
+    checkpoint,
+    begin,
+    commit,
+    wait,
+    restore,
+    dump,
+    load,
+    close
+  };
 
   /// Removal of retired files, by the worker.
   struct Housekeeping {
@@ -185,6 +198,15 @@ class SessionCore {
   /// Collective. What no version on the global tier needs any more is removed there.
   Result<void> keep_global_house();
   void finish_global_housekeeping();
+  // core_dump.cpp: versions that stand alone.
+  Result<void> take_dump(Buffers buffers, VersionKey key, const Level& level,
+                         std::uint64_t entry_ns);
+  Result<void> capture_dump(Buffers buffers, VersionKey key, const Level& level,
+                            catalog::Catalog& nothing, dedup::LocalDedup& own,
+                            std::uint64_t entry_ns);
+  /// Collective. Waits until this rank has voted or failed, as `taken` says, and learns whether
+  /// all have.
+  Result<Version> finish_dump(VersionKey key, std::uint64_t asked, const Result<void>& taken);
 
   // core_restore.cpp: the way back.
   /// Does this rank's step of the attempt go well on all ranks? If not, `reason` says why.

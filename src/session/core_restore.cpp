@@ -40,6 +40,10 @@ Result<Version> SessionCore::restore(const RestoreOptions& options) {
     reasons += fmt::format("{}version {}: {}", reasons.empty() ? "" : "; ", key.version,
                            reason->message());
   }
+  if (options.version && holdings_.find_dump(*options.version))
+    return fail(Code::invalid_argument,
+                "restore: version {} was taken by dump(), so that load() brings it back",
+                *options.version);
   if (options.version && candidates.empty())
     return fail(Code::not_found,
                 "restore: there is no version {} in {}; versions() lists those "

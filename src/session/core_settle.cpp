@@ -11,8 +11,8 @@
 namespace belay::detail {
 namespace {
 
-constexpr const char* kCallNames[] = {"?",        "due()",  "checkpoint()", "begin()",
-                                      "commit()", "wait()", "restore()",    "close()"};
+constexpr const char* kCallNames[] = {"?",      "due()",     "checkpoint()", "begin()", "commit()",
+                                      "wait()", "restore()", "dump()",       "load()",  "close()"};
 
 }  // namespace
 
@@ -34,6 +34,11 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
                 "ranks disagree on the next version ({} and {}); all ranks must take part in every "
                 "checkpoint",
                 lowest[2], ~lowest[3]);
+  if (lowest[4] != ~lowest[5] && mine == Call::dump)
+    return fail(Code::invalid_argument,
+                "ranks ask dump() for different numbers of copies ({} and {}); all must ask for "
+                "the same",
+                lowest[4], ~lowest[5]);
   if (lowest[4] != ~lowest[5])
     return fail(
         Code::invalid_argument,

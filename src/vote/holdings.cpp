@@ -143,13 +143,20 @@ void Holdings::discard(VersionKey key, const Kept& kept) {
 
 std::vector<VersionKey> Holdings::candidates() const {
   std::vector<VersionKey> keys;
-  for (const store::KnownVersion& version : known_) keys.push_back(version.key);
+  for (const store::KnownVersion& version : known_)
+    if (!version.dump) keys.push_back(version.key);
   return keys;
 }
 
 std::optional<VersionKey> Holdings::newest() const {
   for (const store::KnownVersion& version : known_)
-    if (version.exists) return version.key;
+    if (version.exists && !version.dump) return version.key;
+  return {};
+}
+
+std::optional<VersionKey> Holdings::find_dump(Version version) const {
+  for (const store::KnownVersion& known : known_)
+    if (known.dump && known.key.version == version) return known.key;
   return {};
 }
 

@@ -49,9 +49,10 @@ class Holdings {
   /// All ranks have read this version back; versions of earlier runs count from now on.
   void restored(const Manifest& manifest);
 
-  /// Newest first: every version that is worth a try.
+  /// Newest first: every version that is worth a try. Neither these nor newest() are dumps.
   std::vector<VersionKey> candidates() const;
   std::optional<VersionKey> newest() const;
+  std::optional<VersionKey> find_dump(Version version) const;
   /// See Session::latest().
   std::optional<Version> latest() const;
   std::vector<VersionInfo> versions() const;
