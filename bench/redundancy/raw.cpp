@@ -34,22 +34,24 @@ std::span<const std::byte> whole_pages(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-double write_cpu_ms(Team& team, Image& image, const fs::path& directory) {
+FileCost measure_file(Team& team, Image& image, const fs::path& directory) {
   const fs::path path = directory / fmt::format("raw-{}", team.rank());
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) die_of_errno("create", path);
   team.barrier();
-  Stopwatch watch;
+  Stopwatch writing;
   for (auto rest = whole_pages(image.bytes()); !rest.empty();) {
     const ssize_t done = ::write(file, rest.data(), std::min(rest.size(), kWriteBytes));
     if (done < 0) die_of_errno("write", path);
     rest = rest.subspan(static_cast<std::size_t>(done));
   }
   if (::fdatasync(file) != 0) die_of_errno("sync", path);
-  watch.stop();
+  writing.stop();
   if (::close(file) != 0) die_of_errno("close", path);
+  Stopwatch removing;
   fs::remove(path);
-  return watch.cpu_ms(team);
+  removing.stop();
+  return {writing.cpu_ms(team), removing.cpu_ms(team)};
 }
 
 double encode_cpu_ms(Team& team, Image& image, const redundancy::ErasureScheme& scheme) {

@@ -31,8 +31,12 @@ class NeighbourMemory {
   std::unique_ptr<Window> window_;
 };
 
-/// CPU milliseconds to write the whole image to a new file.
-double write_cpu_ms(Team& team, Image& image, const std::filesystem::path& directory);
+/// CPU milliseconds to write the whole image to a new file, and to remove that again.
+struct FileCost {
+  double write_cpu_ms = 0;
+  double remove_cpu_ms = 0;
+};
+FileCost measure_file(Team& team, Image& image, const std::filesystem::path& directory);
 
 /// CPU milliseconds to make all shards of the whole image.
 double encode_cpu_ms(Team& team, Image& image, const redundancy::ErasureScheme& scheme);

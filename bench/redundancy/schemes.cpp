@@ -32,11 +32,11 @@ Movement movement_of(const Json& scheme) {
 /// CPU milliseconds for the whole data.
 struct RawCosts {
   double send = 0;
-  double write = 0;
+  FileCost file;
   double encode = 0;
 
   double floor(const Movement& moved) const {
-    return moved.sent * send + moved.written * write + moved.encoded * encode;
+    return moved.sent * send + moved.written * file.write_cpu_ms + moved.encoded * encode;
   }
 };
 
@@ -63,7 +63,11 @@ class Scheme {
     floor_ms_.push_back(raw.floor(movement_of(scheme_)));
     ratio_.push_back(cost.cpu_ms / floor_ms_.back());
     send_ms_.push_back(raw.send);
-    write_ms_.push_back(raw.write);
+    write_ms_.push_back(raw.file.write_cpu_ms);
+    // A version also removes the one that it replaces.
+    const double removal = movement_of(scheme_).written * raw.file.remove_cpu_ms;
+    remove_ms_.push_back(raw.file.remove_cpu_ms);
+    lasting_ratio_.push_back(cost.cpu_ms / (floor_ms_.back() + removal));
     encode_ms_.push_back(raw.encode);
     written_bytes_ =
         cost.written_bytes +
@@ -113,6 +117,8 @@ class Scheme {
                 {"send_cpu_ms", median(send_ms_)},
                 {"write_cpu_ms", median(write_ms_)},
                 {"encode_cpu_ms", median(encode_ms_)},
+                {"remove_cpu_ms", median(remove_ms_)},
+                {"cpu_per_floor_with_removal", median(lasting_ratio_)},
                 {"restore_ms", median(restore_ms_)},
                 {"restore_cpu_ms", median(restore_cpu_ms_)},
                 {"lost_bytes", restored}});
@@ -145,7 +151,7 @@ class Scheme {
   RawCosts measure_raw(NeighbourMemory& neighbour) {
     RawCosts raw;
     raw.send = neighbour.send_cpu_ms(*team_, *image_);
-    raw.write = write_cpu_ms(*team_, *image_, store_.parent_path());
+    raw.file = measure_file(*team_, *image_, store_.parent_path());
     const redundancy::ErasureScheme code{scheme_.at("members"), scheme_.at("shards")};
     if (code.members > 0) raw.encode = encode_cpu_ms(*team_, *image_, code);
     return raw;
@@ -171,6 +177,7 @@ class Scheme {
   std::optional<Session> session_;
   std::string problem_;
   std::vector<double> cpu_ms_, durable_ms_, floor_ms_, ratio_, send_ms_, write_ms_, encode_ms_;
+  std::vector<double> remove_ms_, lasting_ratio_;
   std::vector<double> restore_ms_, restore_cpu_ms_;
   double written_bytes_ = 0, sent_bytes_ = 0;
 };

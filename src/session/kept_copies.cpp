@@ -12,7 +12,7 @@
 namespace belay::session {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20;
 // What was verified is still in the cache when it is copied.
 constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
@@ -33,7 +33,13 @@ format::SegmentHeader KeptCopies::header_of(const Source& source) const {
 }
 
 Result<void> KeptCopies::start(const Source& source, Copy& copy) {
-  BELAY_ASSIGN(copy.buffer, os::AlignedMemory::allocate(kBufferBytes));
+  const auto extents = extents_of(source);
+  std::uint64_t payload = 0;
+  for (const format::Extent& extent : extents) payload += extent.encoded_bytes;
+  // No more than the whole file: there may be many small ones.
+  const std::uint64_t file_bytes =
+      format::segment_file_bytes(payload, extents.size(), source.entries.size());
+  BELAY_ASSIGN(copy.buffer, os::AlignedMemory::allocate(std::min(file_bytes, kMostBufferBytes)));
   BELAY_ASSIGN(auto writer,
                store::FileWriter::create(equipment_.tier, format::copy_name(id_of(source))));
   copy.writer.emplace(std::move(writer));
