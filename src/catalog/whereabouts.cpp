@@ -17,7 +17,7 @@ Whereabouts::Place Whereabouts::place(std::string_view directory) {
 void Whereabouts::add(const HeldFile& file, Place place, Rank keeper) {
   remove(file.id, file.copy, place);
   std::vector<Holder>& holders = holders_[file.id];
-  const Holder holder{place, keeper, file.copy, file.bytes};
+  const Holder holder{place, keeper, file.copy, file.bytes, false};
   const auto first_copy =
       std::find_if(holders.begin(), holders.end(), [](const Holder& h) { return h.copy; });
   holders.insert(file.copy ? holders.end() : first_copy, holder);
@@ -28,6 +28,14 @@ void Whereabouts::remove(const SegmentId& id, bool copy, Place place) {
   if (found == holders_.end()) return;
   std::erase_if(found->second, [&](const Holder& h) { return h.copy == copy && h.place == place; });
   if (found->second.empty()) holders_.erase(found);
+}
+
+void Whereabouts::damaged(const SegmentId& id, bool copy, Place place) {
+  if (!is_global(place)) return remove(id, copy, place);
+  const auto found = holders_.find(id);
+  if (found == holders_.end()) return;
+  for (Holder& holder : found->second)
+    if (holder.copy == copy && holder.place == place) holder.damaged = true;
 }
 
 void Whereabouts::remove(const SegmentId& id, bool global) {

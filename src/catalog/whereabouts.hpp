@@ -33,6 +33,7 @@ class Whereabouts {
     Rank keeper = 0;  ///< a rank that can read the file
     bool copy = false;
     std::uint64_t bytes = 0;
+    bool damaged = false;  ///< on the global tier: to be read where nothing else is, not relied on
   };
 
   /// The number of a directory, a new one if it was not heard of before.
@@ -45,6 +46,8 @@ class Whereabouts {
   /// The last word on this file counts.
   void add(const HeldFile& file, Place place, Rank keeper);
   void remove(const SegmentId& id, bool copy, Place place);
+  /// This file gave wrong bytes, or could not be opened. On a node it is as good as lost.
+  void damaged(const SegmentId& id, bool copy, Place place);
   /// All files of the segment: on nodes, or on the global tier.
   void remove(const SegmentId& id, bool global);
 

@@ -4,6 +4,7 @@
 #include "fingerprint/hasher.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
+#include "simulator/damage.hpp"
 #include "store/segment_file.hpp"
 #include "store/tier.hpp"
 
@@ -56,7 +57,7 @@ class Walk {
   void look_at_blocks(const std::string& path, const Node& node, const format::ParsedName& name);
   void judge(VersionKey key, WalkedVersion& version);
   void judge_blocks(const Manifest& manifest, WalkedVersion& version);
-  void count(WalkedVersion& version, std::size_t nodes, const std::string& what);
+  void count(WalkedVersion& version, const std::set<Node>& nodes, const std::string& what);
 
   os::MemoryFiles& files_;
   Rank ranks_;
@@ -86,6 +87,8 @@ void Walk::look_at_manifest(const std::string& path, const Node& node,
   auto manifest = format::decode_manifest(*bytes);
   if (!manifest || manifest->origin.key != name.key || manifest->origin.rank != name.rank) return;
   version.manifests.insert(name.rank);
+  version.level = manifest->level;
+  (is_global(path) ? version.on_global : version.on_nodes).insert(name.rank);
   for (const SegmentRef& segment : manifest->segments) counted_on_.insert(segment.id);
   Found& found = manifests_[{name.key, name.rank}];
   if (found.nodes.empty()) found.manifest = *std::move(manifest);
@@ -115,7 +118,11 @@ void Walk::look_at_blocks(const std::string& path, const Node& node,
   }
 }
 
-void Walk::count(WalkedVersion& version, std::size_t nodes, const std::string& what) {
+void Walk::count(WalkedVersion& version, const std::set<Node>& places, const std::string& what) {
+  if (places.empty()) version.whole = false;
+  const auto nodes = static_cast<std::size_t>(std::count_if(
+      places.begin(), places.end(), [](const Node& n) { return !is_global(n + "/"); }));
+  if (nodes == places.size()) version.global_whole = false;
   if (!version.rarest.empty() && nodes >= version.least_nodes) return;
   version.least_nodes = nodes;
   version.rarest = what;
@@ -124,10 +131,10 @@ void Walk::count(WalkedVersion& version, std::size_t nodes, const std::string& w
 void Walk::judge(VersionKey key, WalkedVersion& version) {
   for (const Rank rank : version.manifests) {
     const Found& found = manifests_.at({key, rank});
-    count(version, found.nodes.size(), fmt::format("the manifest of rank {}", rank));
+    count(version, found.nodes, fmt::format("the manifest of rank {}", rank));
     judge_blocks(found.manifest, version);
   }
-  version.provable = version.manifests.size() == ranks_ && version.least_nodes > 0;
+  version.provable = version.manifests.size() == ranks_ && version.whole;
 }
 
 void Walk::judge_blocks(const Manifest& manifest, WalkedVersion& version) {
@@ -142,7 +149,7 @@ void Walk::judge_blocks(const Manifest& manifest, WalkedVersion& version) {
             blocks_.find({segment.id, manifest.fingerprints[block], manifest.length_of(region, i)});
         if (found != blocks_.end()) nodes.insert(found->second.begin(), found->second.end());
       }
-      count(version, nodes.size(),
+      count(version, nodes,
             fmt::format("block {} of region '{}' of rank {}, from version {},", i, region.name,
                         manifest.origin.rank, holder.key.version));
     }
