@@ -16,7 +16,7 @@ Whereabouts::Place Whereabouts::place(std::string_view directory) {
 
 void Whereabouts::add(const HeldFile& file, Place place, Rank keeper) {
   remove(file.id, file.kind, place);
-  const Holder holder{place, keeper, file.kind, file.bytes, file.seat};
+  const Holder holder{place, keeper, file.kind, file.bytes, file.seat, false};
   if (file.kind == FileKind::shard) {
     shards_[file.id].push_back(holder);
     return;
@@ -72,6 +72,14 @@ std::vector<SegmentId> Whereabouts::all_shards() const {
   std::vector<SegmentId> ids;
   for (const auto& [id, holders] : shards_) ids.push_back(id);
   return ids;
+}
+
+void Whereabouts::damaged(const SegmentId& id, FileKind kind, Place place) {
+  if (!is_global(place)) return remove(id, kind, place);
+  const auto found = holders_.find(id);
+  if (found == holders_.end()) return;
+  for (Holder& holder : found->second)
+    if (holder.kind == kind && holder.place == place) holder.damaged = true;
 }
 
 void Whereabouts::remove(const SegmentId& id, bool global) {

@@ -37,6 +37,7 @@ class Whereabouts {
     FileKind kind = FileKind::segment;
     std::uint64_t bytes = 0;
     std::uint32_t seat = 0;  ///< of a shard
+    bool damaged = false;  ///< on the global tier: to be read where nothing else is, not relied on
 
     bool is_copy() const { return kind == FileKind::copy; }
   };
@@ -51,6 +52,8 @@ class Whereabouts {
   /// The last word on this file counts.
   void add(const HeldFile& file, Place place, Rank keeper);
   void remove(const SegmentId& id, FileKind kind, Place place);
+  /// This file gave wrong bytes, or could not be opened. On a node it is as good as lost.
+  void damaged(const SegmentId& id, FileKind kind, Place place);
   /// The segment and its copies: on nodes, or on the global tier.
   void remove(const SegmentId& id, bool global);
   void add(const Stripe& stripe);

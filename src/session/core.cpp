@@ -48,7 +48,8 @@ SessionCore::SessionCore(CoreParts parts)
       equipment_{settings_,      clock_,           log_,     *parts_.claim.tier,
                  *parts_.hasher, *parts_.parallel, staging_, *parts_.worker},
       schedule_(settings_.interval, settings_.mtbf_ns, clock_),
-      holdings_(parts_.claim, settings_.keep, rank_) {
+      holdings_(parts_.claim, settings_.keep, rank_,
+                settings_.level_plan().levels().back().losses()) {
   parts_.claim.own = {};
   parts_.claim.surveys = {};
   if (parts_.claim.global) parts_.claim.global->own = {};

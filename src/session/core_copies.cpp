@@ -61,7 +61,7 @@ Result<void> SessionCore::tell_damaged(const std::vector<session::LostFile>& dam
   BELAY_ASSIGN(const auto all, parts_.group->gather(session::encode_needs({}, damaged)));
   for (const auto& bytes : all)
     for (const session::LostFile& file : session::decode_needs(bytes).second)
-      parts_.claim.whereabouts.remove(file.id, file.kind, file.place);
+      parts_.claim.whereabouts.damaged(file.id, file.kind, file.place);
   return {};
 }
 

@@ -77,7 +77,7 @@ Result<std::vector<session::DrainTask>> SessionCore::share_drain(const Manifest&
     auto& task = tasks.emplace_back(
         session::DrainTask{id, all_blocks, place, whereabouts.directory(place), {}});
     for (const Holder& holder : whereabouts.holders(id))
-      if (whereabouts.is_global(holder.place))
+      if (whereabouts.is_global(holder.place) && !holder.damaged)
         task.copied.push_back(whereabouts.directory(holder.place));
   }
   return tasks;

@@ -254,6 +254,39 @@ TEST_F(GlobalTest, AThreadOfItsOwnDrainsWhileVersionsGoOn) {
   expect_restored(30);
 }
 
+/// A drain that does not end before the next version that is due there.
+class LateDrainTest : public GlobalTest {
+ protected:
+  /// Copies are not written before `drains_` is open.
+  os::Action hold(const os::Operation& operation) {
+    const bool copying = operation.kind == os::Operation::Kind::create &&
+                         operation.path.find("/pfs/global/node-0/copy-") == 0;
+    while (copying && !open_) std::this_thread::yield();
+    return {};
+  }
+  std::atomic<bool> open_ = false;
+};
+
+TEST_F(LateDrainTest, IsSkippedWhereVersionsMayBe) {
+  background_ = "thread";
+  levels_ = "local:1,global:2";
+  adjust_ = [](Rank, Options& options) { options.late = "skip"; };
+  os::FaultyFiles held(memory_, [this](const os::Operation& operation) { return hold(operation); });
+  files_of_ = [&](Rank) -> os::Files* { return &held; };
+  std::atomic<int> passed = 0;
+  play([&](Rank rank, Session& session, TieredState& state) {
+    Version newest = 0;
+    for (std::uint64_t step = 1; newest < 6; ++step) {
+      state = TieredState::at(rank, step);
+      newest = must(session.checkpoint());
+    }
+    if (++passed == 3) open_ = true;
+    must(session.wait());
+    EXPECT_NE(listed(session).find("2 local+global"), std::string::npos) << listed(session);
+  });
+  EXPECT_TRUE(logged("version 4 does not go to the global tier: version 2 is still on its way"));
+}
+
 /// Opens on all ranks, and expects the same error from all.
 class WrongGlobalTest : public GlobalTest {
  protected:

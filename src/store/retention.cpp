@@ -18,11 +18,12 @@ std::vector<VersionKey> versions_to_retire(const std::vector<KnownVersion>& know
   std::map<std::uint32_t, std::uint64_t> newer;  // existing ones, by strength
   for (const KnownVersion* version : newest_first) {
     if (version->dump || !version->here) continue;
+    const std::uint32_t strength = std::min(version->strength, rule.strongest);
     std::uint64_t as_strong = 0;
-    for (auto each = newer.lower_bound(version->strength); each != newer.end(); ++each)
+    for (auto each = newer.lower_bound(strength); each != newer.end(); ++each)
       as_strong += each->second;
     if (as_strong >= rule.keep) retired.push_back(version->key);
-    if (version->exists) ++newer[version->strength];
+    if (version->exists) ++newer[strength];
   }
   return retired;
 }

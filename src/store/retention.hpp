@@ -25,6 +25,9 @@ struct RetentionRule {
   std::uint64_t keep = 2;
   Run run = 0;                      ///< of this session
   bool earlier_runs_count = false;  ///< this run has restored
+  /// Of the levels that this session makes. What is stronger counts as this: nothing would ever
+  /// push it out.
+  std::uint32_t strongest = ~std::uint32_t{0};
 };
 
 /// The keys to retire: those with `keep` newer existing versions of the same or a stronger level.

@@ -47,6 +47,14 @@ TEST(Retention, OnlyVersionsOfTheSameOrAStrongerLevelPushOthersOut) {
             (Keys{{1, 7}, {1, 6}, {1, 5}, {1, 3}, {1, 2}, {1, 1}}));
 }
 
+TEST(Retention, ALevelThatIsNotMadeAnyMoreDoesNotStayForEver) {
+  const std::vector<KnownVersion> known{{.key = {1, 1}, .exists = true, .strength = 2},
+                                        {.key = {1, 2}, .exists = true, .strength = 1},
+                                        {.key = {1, 3}, .exists = true, .strength = 1}};
+  EXPECT_EQ(versions_to_retire(known, {.keep = 2, .run = 1, .strongest = 1}), (Keys{{1, 1}}));
+  EXPECT_TRUE(versions_to_retire(known, {.keep = 2, .run = 1, .strongest = 2}).empty());
+}
+
 TEST(Retention, DumpsNeitherCountNorGo) {
   const std::vector<KnownVersion> known{{{1, 1}, true},
                                         {.key = {1, 2}, .exists = true, .dump = true},

@@ -66,8 +66,10 @@ VersionInfo info_of(const Manifest& manifest) {
   return info;
 }
 
-Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank)
-    : rank_(rank), leads_node_(claim.leads_node), rule_{.keep = keep, .run = claim.run} {
+Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank, std::uint32_t strongest)
+    : rank_(rank),
+      leads_node_(claim.leads_node),
+      rule_{.keep = keep, .run = claim.run, .strongest = strongest} {
   Recovery recovery = recover(claim.own, claim.surveys, rank);
   next_number_ = recovery.next_number;
   known_ = std::move(recovery.known);

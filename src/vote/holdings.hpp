@@ -33,7 +33,9 @@ struct Kept {
 /// thread.
 class Holdings {
  public:
-  Holdings(const Claim& claim, std::uint64_t keep, Rank rank);
+  /// `strongest`: see RetentionRule.
+  Holdings(const Claim& claim, std::uint64_t keep, Rank rank,
+           std::uint32_t strongest = ~std::uint32_t{0});
 
   /// A number that was never used: not by this store on any node, not by this session.
   Version take_number() { return next_number_++; }

@@ -46,18 +46,24 @@ struct Arguments {
   std::uint64_t jobs = 1;
   bool verbose = false;
   bool expect_violation = false;
-  bool replicas = false;
+  HistoryKind kind = HistoryKind::any;
 };
 
 constexpr const char* kUsage =
     "usage: belay-torture [--seed N] [--histories M] [--first I] [--history K] [--seconds S]\n"
-    "                     [--jobs J] [--replicas] [--verbose] [--expect-violation]\n"
+    "                     [--jobs J] [--replicas | --tiers] [--verbose] [--expect-violation]\n"
     "Plays histories I to I+M-1 of seed N (1000 of seed 1), for at most S seconds. --history "
     "plays\n"
     "one of them, --verbose prints all its operations. With --replicas all are histories of nodes\n"
-    "that keep copies for each other, else a share is. Exit codes: 0 none is violated, 1 some "
+    "that keep copies for each other, with --tiers also of levels and a global tier, else a share\n"
+    "is. Exit codes: 0 none is violated, 1 some "
     "are,\n"
     "2 usage; with --expect-violation 0 if the oracle found a violation, else 1.\n";
+
+const char* option_of(HistoryKind kind) {
+  if (kind == HistoryKind::any) return "";
+  return kind == HistoryKind::replicas ? " --replicas" : " --tiers";
+}
 
 bool take_number(std::string_view text, std::uint64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -77,7 +83,11 @@ std::optional<Arguments> parse(std::span<char*> words) {
       continue;
     }
     if (word == "--replicas") {
-      arguments.replicas = true;
+      arguments.kind = HistoryKind::replicas;
+      continue;
+    }
+    if (word == "--tiers") {
+      arguments.kind = HistoryKind::tiers;
       continue;
     }
     std::uint64_t number = 0;
@@ -146,8 +156,8 @@ void stay_on_one_processor() {
 void play(const Arguments& arguments, std::uint64_t history, TaskThreads& threads,
           Progress& progress) {
   progress.current = history;
-  const auto outcome = run_history(sub_seed(arguments.seed, history), threads, arguments.verbose,
-                                   arguments.replicas);
+  const auto outcome =
+      run_history(sub_seed(arguments.seed, history), threads, arguments.verbose, arguments.kind);
   for (const std::string& violation : outcome.violations)
     std::printf("history %llu: %s\n", static_cast<unsigned long long>(history), violation.c_str());
   std::fflush(stdout);
@@ -273,8 +283,7 @@ int report(const Arguments& arguments, std::span<const Progress> progress, std::
   if (arguments.expect_violation) return violated > 0 && crashes == 0 ? 0 : 1;
   if (violated + crashes > 0)
     std::printf("replay one: belay-torture --seed %llu%s --history K --verbose\n",
-                static_cast<unsigned long long>(arguments.seed),
-                arguments.replicas ? " --replicas" : "");
+                static_cast<unsigned long long>(arguments.seed), option_of(arguments.kind));
   return violated + crashes > 0 ? 1 : 0;
 }
 

@@ -50,6 +50,8 @@ std::set<Version> versions_on(const os::MemoryFiles& files, const std::string& p
 
 }  // namespace
 
+bool is_global(const std::string& path) { return path.starts_with("/global/"); }
+
 bool StoreCensus::traces() const {
   const auto any = [](const auto& counts) {
     return std::any_of(counts.begin(), counts.end(), [](std::size_t n) { return n > 0; });
@@ -115,8 +117,10 @@ DamageDone lose_node(os::MemoryFiles& files, SimRandom& random, std::string& nod
   const auto paths = files.paths();
   std::vector<std::string> directories;
   for (const std::string& path : paths)
-    if (const std::string directory = path.substr(0, path.rfind('/'));
-        directories.empty() || directories.back() != directory)
+    if (is_global(path))
+      continue;
+    else if (const std::string directory = path.substr(0, path.rfind('/'));
+             directories.empty() || directories.back() != directory)
       directories.push_back(directory);
   if (directories.empty()) return {};
   const std::string& lost = directories[random.below(directories.size())];

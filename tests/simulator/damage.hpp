@@ -40,7 +40,10 @@ struct DamageDone {
 /// Flips a bit of a file of the store, or cuts or erases it. Without files it does nothing.
 DamageDone damage_store(os::MemoryFiles& files, SimRandom& random);
 
-/// Erases one of the node directories. `node` is its name.
+/// Is this on the global tier?
+bool is_global(const std::string& path);
+
+/// Erases one of the node directories, none of the global tier. `node` is its name.
 DamageDone lose_node(os::MemoryFiles& files, SimRandom& random, std::string& node);
 
 }  // namespace belay::simulator

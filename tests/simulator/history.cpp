@@ -25,8 +25,8 @@ struct Job {
 
 class History {
  public:
-  History(std::uint64_t seed, TaskThreads& threads, bool verbose, bool replicas)
-      : plan_(make_plan(seed, replicas)),
+  History(std::uint64_t seed, TaskThreads& threads, bool verbose, HistoryKind kind)
+      : plan_(make_plan(seed, kind)),
         world_(seed, plan_.switch_in, threads, verbose),
         oracle_(plan_.ranks, plan_.keep) {}
 
@@ -61,6 +61,7 @@ class History {
   void check_space(const Job& job);
   void check_proofs(const Job& job, const RestoreEvent& event);
   void check_copies(const Job& job);
+  void check_global(const SharedRun& shared);
   void end_run(Job& job);
 
   HistoryPlan plan_;
@@ -94,8 +95,8 @@ void History::start_job(std::size_t number, bool overlaps) {
       number, plan_.ranks, plan.block_bytes, plan_.keep, plan_.segments, plan_.late,
       plan.kills.size(), plan.faults.size(), static_cast<int>(plan.end));
   if (plan_.replicas)
-    world_.trace("---- {} copies, dedup {}, {} ranks per node, rotated by {}", plan.copies,
-                 plan_.dedup, *plan.ranks_per_node, plan.rotation);
+    world_.trace("---- {} copies, dedup {}, {} ranks per node, rotated by {}, levels {}",
+                 plan.copies, plan_.dedup, *plan.ranks_per_node, plan.rotation, plan.levels);
   oracle_.speak_of(number);
   outcome_.operations += world_.points();
   world_.start_run(plan_.ranks, plan.kills);
@@ -116,7 +117,9 @@ void History::start_job(std::size_t number, bool overlaps) {
   shared.census = take_census(disk_, plan_.ranks);
   if (plan_.replicas) {
     shared.walk = walk_store(disk_, plan_.ranks);
-    oracle_.set_copies(number, plan.copies);
+    oracle_.set_copies(number, plan_.tiers ? 1 : plan.copies);
+    if (plan_.tiers) oracle_.set_global(number, plan.global_every);
+    if (plan_.tiers) check_global(shared);
   }
   for (Rank rank = 0; rank < plan_.ranks; ++rank) shared.processes.push_back(&world_.process(rank));
   for (Rank rank = 0; rank < plan_.ranks; ++rank) {
@@ -194,6 +197,7 @@ void History::damage_a_file() {
   if (!plan_.replicas) return oracle_.damage(done.versions, done.settled_mark);
   oracle_.damage({}, done.settled_mark);
   const std::string directory = done.path.substr(0, done.path.rfind('/'));
+  if (is_global(done.path)) oracle_.damage_global();
   oracle_.wound(directory.substr(directory.rfind('/') + 1), done.hidden.has_value());
   if (done.hidden) hidden_damage_.push_back({done.path, *done.hidden});
 }
@@ -310,6 +314,18 @@ void History::check_proofs(const Job& job, const RestoreEvent& event) {
                                 : fmt::format("version {}", newest ? newest->version : 0));
 }
 
+/// A version of which all manifests are on the global tier is there with all of its blocks,
+/// whatever happened.
+void History::check_global(const SharedRun& shared) {
+  if (oracle_.global_is_damaged()) return;
+  for (const auto& [key, version] : shared.walk.versions)
+    if (version.on_global.size() == plan_.ranks && !version.global_whole)
+      oracle_.violation(
+          "restart {}: all manifests of version {} are on the global tier, but not "
+          "all of its blocks",
+          shared.number, key.version);
+}
+
 /// After a clean end: each block on as many nodes as was asked for, and nothing superfluous.
 void History::check_copies(const Job& job) {
   const SharedRun& shared = job.shared;
@@ -334,9 +350,11 @@ void History::check_copies(const Job& job) {
     const Attempt* attempt = oracle_.find(key.version);
     if (!attempt || attempt->run != shared.number) continue;
     made = true;
-    if (version.manifests.size() == plan_.ranks && version.least_nodes < attempt->copies)
+    const std::uint32_t copies = plan_.tiers ? version.level.copies : attempt->copies;
+    const auto& voted = plan_.tiers ? version.on_nodes : version.manifests;
+    if (voted.size() == plan_.ranks && version.least_nodes < copies)
       oracle_.violation("restart {}: {} of version {} is on {} nodes instead of {}", shared.number,
-                        version.rarest, key.version, version.least_nodes, attempt->copies);
+                        version.rarest, key.version, version.least_nodes, copies);
   }
   if (!made) return;
   // Nothing goes that is older than a version which was found only in part.
@@ -345,15 +363,22 @@ void History::check_copies(const Job& job) {
   if (walk.dead.size() > 1)
     oracle_.violation("restart {}: files of {} versions are left that nobody counts on, first {}",
                       shared.number, walk.dead.size(), walk.dead.begin()->second);
-  if (walk.versions.size() > plan_.keep + 2)
-    oracle_.violation("restart {}: manifests of {} versions are left, but keep is {}",
-                      shared.number, walk.versions.size(), plan_.keep);
+  // On nodes, of the stronger level, and on the global tier. What cannot be restored stays until
+  // enough of what can is newer.
+  const std::uint64_t kinds = plan_.tiers ? 3 : 1;
+  const auto whole = static_cast<std::uint64_t>(
+      std::count_if(walk.versions.begin(), walk.versions.end(),
+                    [](const auto& entry) { return entry.second.provable; }));
+  if (whole > kinds * plan_.keep + 2)
+    oracle_.violation("restart {}: {} versions are left, but keep is {}", shared.number, whole,
+                      plan_.keep);
 }
 
 }  // namespace
 
-HistoryOutcome run_history(std::uint64_t seed, TaskThreads& threads, bool verbose, bool replicas) {
-  return History(seed, threads, verbose, replicas).play();
+HistoryOutcome run_history(std::uint64_t seed, TaskThreads& threads, bool verbose,
+                           HistoryKind kind) {
+  return History(seed, threads, verbose, kind).play();
 }
 
 }  // namespace belay::simulator

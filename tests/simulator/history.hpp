@@ -3,6 +3,7 @@
 // judged by the oracle. The seed decides all of it.
 #pragma once
 
+#include "simulator/plan.hpp"
 #include "simulator/scheduler.hpp"
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct HistoryOutcome {
   std::uint64_t walks = 0;        ///< stores of which every block was counted
 };
 
-/// `verbose` prints every operation. `replicas`: of any seed, not only of some.
+/// `verbose` prints every operation.
 HistoryOutcome run_history(std::uint64_t seed, TaskThreads& threads, bool verbose,
-                           bool replicas = false);
+                           HistoryKind kind = HistoryKind::any);
 
 }  // namespace belay::simulator

@@ -39,7 +39,7 @@ TEST(History, NodesThatKeepCopiesForEachOtherAreLostAndHealed) {
   std::uint64_t healings = 0;
   std::uint64_t walks = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    const auto outcome = run_history(seed, threads, false, /*replicas=*/true);
+    const auto outcome = run_history(seed, threads, false, HistoryKind::replicas);
     EXPECT_TRUE(outcome.violations.empty()) << "seed " << seed << ": " << outcome.violations[0];
     losses += outcome.losses;
     healings += outcome.healings;

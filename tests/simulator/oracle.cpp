@@ -164,6 +164,20 @@ void Oracle::listed(Rank rank, Version version) {
   promise(rank, *attempt, "versions()");
 }
 
+void Oracle::drained(Rank rank, Version version) {
+  Attempt* attempt = find_attempt(version);
+  // What an earlier run has left there may have been damaged since.
+  if (!attempt || attempt->run != run_) return;
+  promise(rank, *attempt, "versions()");
+  attempt->global = true;
+  attempt->damaged = attempt->damaged || global_damaged_;
+}
+
+void Oracle::damage_global() {
+  any_damage_ = global_damaged_ = true;
+  for (Attempt& attempt : attempts_) attempt.damaged = attempt.damaged || attempt.global;
+}
+
 bool Oracle::is_promised(const Attempt& attempt) const {
   return attempt.promised && attempt.promised_to <= run_;
 }
@@ -199,6 +213,7 @@ void Oracle::wound(const std::string& node, bool lasting) {
   if (lasting) lasting_wounds_.insert(node);
   for (Attempt& attempt : attempts_) {
     attempt.wounds.insert(node);
+    if (attempt.global) continue;
     attempt.damaged = attempt.damaged || attempt.wounds.size() >= attempt.copies;
   }
 }
@@ -216,8 +231,14 @@ void Oracle::forget_above(Version highest, std::size_t run) {
 std::uint64_t Oracle::newer_than(const Attempt& attempt) const {
   std::uint64_t newer = 0;
   for (auto above = attempts_.rbegin(); &*above != &attempt; ++above)
-    if (above->run < run_ && above->may_exist()) ++newer;
+    if (above->run < run_ && above->may_exist() && may_push_out(*above, attempt)) ++newer;
   return newer;
+}
+
+bool Oracle::may_push_out(const Attempt& newer, const Attempt& attempt) const {
+  if (!attempt.global || !newer.version) return true;
+  const auto every = global_every_.find(newer.run);
+  return every != global_every_.end() && *newer.version % every->second == 0;
 }
 
 const Attempt* Oracle::required() const {

@@ -44,6 +44,7 @@ struct Attempt {
   bool forgotten = false;        ///< every trace of its number was lost later
   std::uint32_t copies = 1;      ///< on so many nodes it was put
   std::set<std::string> wounds;  ///< nodes that were lost or damaged since it was begun
+  bool global = false;           ///< all nodes may be lost: some rank saw it on the global tier
   bool any_state = false;        ///< the healing of a version that no rank lived to name
 
   /// Could it exist, as far as its captures go?
@@ -91,6 +92,9 @@ class Oracle {
   /// Versions of this run are put on so many nodes.
   void set_copies(std::size_t run, std::uint32_t copies) { copies_[run] = copies; }
 
+  /// Of versions of this run the global tier gets every so-many-th.
+  void set_global(std::size_t run, std::uint64_t every) { global_every_[run] = every; }
+
   /// This run's call `call`; rank's part in it begins.
   Attempt& begin_capture(std::size_t call, Rank rank);
   /// The rank's call returned. `may_skip`: it may give the number of a version in flight instead.
@@ -103,6 +107,12 @@ class Oracle {
   void told(Rank rank, Version version, const char* where);
   /// versions() of a rank lists this version.
   void listed(Rank rank, Version version);
+
+  /// versions() of a rank says that this version is on the global tier.
+  void drained(Rank rank, Version version);
+  /// A file of the global tier was damaged.
+  void damage_global();
+  bool global_is_damaged() const { return global_damaged_; }
 
   /// All versions that count on a damaged file. `settled_mark`: it was the mark that a version has
   /// existed; without it a first version that is damaged too may look like an aborted first start.
@@ -133,6 +143,8 @@ class Oracle {
   void promise(Rank rank, Attempt& attempt, const char* where);
   /// How many versions that are newer may exist?
   std::uint64_t newer_than(const Attempt& attempt) const;
+  /// And may be on the global tier, if this one is?
+  bool may_push_out(const Attempt& newer, const Attempt& attempt) const;
   Attempt* recognise(const RestoreEvent& event, Version version);
   void check_agreement(const RestoreEvent& event);
   void check_content(const RestoreEvent& event, Attempt& attempt);
@@ -146,8 +158,10 @@ class Oracle {
   std::uint64_t keep_;
   std::size_t run_ = 0;
   std::size_t newest_run_ = 0;
-  std::map<std::size_t, std::uint32_t> copies_;  ///< by run
+  std::map<std::size_t, std::uint32_t> copies_;        ///< by run
+  std::map<std::size_t, std::uint64_t> global_every_;  ///< by run
   std::set<std::string> lasting_wounds_;
+  bool global_damaged_ = false;
   bool any_damage_ = false;
   bool settled_mark_damaged_ = false;
   std::list<Attempt> attempts_;  ///< in order: newer ones last

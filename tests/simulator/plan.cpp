@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include <fmt/format.h>
+
 namespace belay::simulator {
 
 namespace {
@@ -189,10 +191,37 @@ HistoryPlan make_replica_plan(std::uint64_t seed) {
   return plan;
 }
 
+/// Levels and a global tier, from numbers of their own.
+HistoryPlan make_tier_plan(std::uint64_t seed) {
+  HistoryPlan plan = make_replica_plan(seed);
+  SimRandom random(sub_seed(seed, 7));
+  plan.tiers = true;
+  const bool diskless = random.one_in(8);
+  const bool always_local = random.one_in(2);
+  for (RunPlan& run : plan.runs) {
+    run.global_every = random.between(1, 4);
+    if (diskless) {
+      run.levels = "global:1";
+      continue;
+    }
+    run.levels = always_local || run.copies == 1 ? "local:1" : "";
+    if (run.copies > 1)
+      run.levels += fmt::format("{}replicas:{}:{}", run.levels.empty() ? "" : ",", run.copies,
+                                random.between(1, 3));
+    run.levels += fmt::format(",global:{}", run.global_every);
+    if (run.loss && random.one_in(2)) run.loss->nodes = plan.ranks;
+  }
+  return plan;
+}
+
 }  // namespace
 
-HistoryPlan make_plan(std::uint64_t seed, bool replicas) {
-  if (replicas || SimRandom(sub_seed(seed, 5)).one_in(4)) return make_replica_plan(seed);
+HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind) {
+  SimRandom share(sub_seed(seed, 5));
+  if (kind == HistoryKind::any && share.one_in(4)) kind = HistoryKind::replicas;
+  if (kind == HistoryKind::replicas) return make_replica_plan(seed);
+  if (kind == HistoryKind::any && share.one_in(8)) kind = HistoryKind::tiers;
+  if (kind == HistoryKind::tiers) return make_tier_plan(seed);
   SimRandom random(sub_seed(seed, 3));
   HistoryPlan plan;
   plan.seed = seed;

@@ -42,7 +42,7 @@ struct Fault {
 struct NodeLoss {
   std::optional<std::uint64_t> point;  ///< of all ranks together; unset: after the run
   bool kills = false;                  ///< and its ranks with it
-  std::uint64_t nodes = 1;             ///< so many at once
+  std::uint64_t nodes = 1;             ///< so many at once; all, if there are not so many
 };
 
 struct RunPlan {
@@ -50,7 +50,9 @@ struct RunPlan {
   std::uint64_t block_bytes = 512;
   std::string hash = "xxh3";
   std::optional<std::uint64_t> ranks_per_node;
-  std::uint32_t copies = 1;    ///< K of replicas:K
+  std::uint32_t copies = 1;  ///< K of replicas:K
+  std::string levels;        ///< in a history with tiers
+  std::uint64_t global_every = 0;
   std::uint64_t rotation = 0;  ///< ranks come back so many places further on
   std::vector<Act> acts;
   End end = End::close;
@@ -71,6 +73,7 @@ struct RunPlan {
 struct HistoryPlan {
   std::uint64_t seed = 0;
   bool replicas = false;  ///< ranks plan versions together, and keep copies for each other
+  bool tiers = false;     ///< and there are levels and a global tier
   Rank ranks = 1;
   std::uint64_t keep = 2;
   std::uint64_t segments = 4;
@@ -83,8 +86,10 @@ struct HistoryPlan {
   std::vector<RunPlan> runs;
 };
 
-/// A share of the seeds stands for histories with replicas; `replicas`: all of them do.
-HistoryPlan make_plan(std::uint64_t seed, bool replicas = false);
+/// What all histories shall be like; else each kind has its share of the seeds.
+enum class HistoryKind { any, replicas, tiers };
+
+HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind = HistoryKind::any);
 
 /// The node of a rank in a run with ranks_per_node.
 std::string node_of(const HistoryPlan& history, const RunPlan& run, Rank rank);

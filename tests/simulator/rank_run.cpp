@@ -103,9 +103,14 @@ Result<Session> RankRun::open() {
   options.timeout = std::chrono::nanoseconds(history.timeout_ns);
   options.dedup = history.dedup;
   options.interval = "2 calls";
+  if (history.tiers) {
+    options.levels = plan_->levels;
+    options.global = "/global";
+  }
   if (history.replicas) {
     options.node = node_of(history, *plan_, rank_);
-    if (plan_->copies > 1) options.redundancy = fmt::format("replicas:{}", plan_->copies);
+    if (plan_->copies > 1 && !history.tiers)
+      options.redundancy = fmt::format("replicas:{}", plan_->copies);
   } else if (plan_->ranks_per_node) {
     options.ranks_per_node = *plan_->ranks_per_node;
   }
@@ -145,6 +150,8 @@ void RankRun::look_around(Session& session) {
   const Stats stats = session.stats();
   if (process_->killed) return;
   oracle().check_ledgers(rank_, stats, versions);
+  for (const VersionInfo& info : versions)
+    if (info.level.ends_with("+global")) oracle().drained(rank_, info.version);
   // What damage did is not known before a restore has looked at it.
   if (oracle().any_damage()) return;
   for (const VersionInfo& info : versions) {

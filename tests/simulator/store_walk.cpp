@@ -4,6 +4,7 @@
 #include "fingerprint/hasher.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
+#include "simulator/damage.hpp"
 #include "store/segment_file.hpp"
 #include "store/tier.hpp"
 
@@ -58,7 +59,11 @@ class Walk {
   void judge_blocks(const Manifest& manifest, WalkedVersion& version);
   /// `what` names the thing if it turns out to be the rarest so far.
   template <class Name>
-  void count(WalkedVersion& version, std::size_t nodes, const Name& what) {
+  void count(WalkedVersion& version, const std::set<Node>& places, const Name& what) {
+    if (places.empty()) version.whole = false;
+    const auto nodes = static_cast<std::size_t>(std::count_if(
+        places.begin(), places.end(), [&](Node node) { return !global_.contains(node); }));
+    if (nodes == places.size()) version.global_whole = false;
     if (!version.rarest.empty() && nodes >= version.least_nodes) return;
     version.least_nodes = nodes;
     version.rarest = what();
@@ -68,6 +73,7 @@ class Walk {
   Rank ranks_;
   StoreWalk walk_;
   std::map<std::string, Node> directories_;
+  std::set<Node> global_;
   std::map<SegmentId, Found> manifests_;  ///< by version and rank
   std::map<Content, std::set<Node>> blocks_;
   std::map<SegmentId, std::string> segments_;
@@ -79,6 +85,7 @@ void Walk::look_at(const std::string& path) {
   const auto name = format::parse_name(std::string_view(path).substr(slash + 1));
   if (!name || name->temporary) return;
   const Node node = directories_.emplace(path.substr(0, slash), directories_.size()).first->second;
+  if (is_global(path)) global_.insert(node);
   if (name->kind == format::NameKind::manifest)
     look_at_manifest(path, node, *name);
   else if (name->kind == format::NameKind::segment || name->kind == format::NameKind::copy)
@@ -92,6 +99,8 @@ void Walk::look_at_manifest(const std::string& path, Node node, const format::Pa
   auto manifest = format::decode_manifest(*bytes);
   if (!manifest || manifest->origin.key != name.key || manifest->origin.rank != name.rank) return;
   version.manifests.insert(name.rank);
+  version.level = manifest->level;
+  (is_global(path) ? version.on_global : version.on_nodes).insert(name.rank);
   for (const SegmentRef& segment : manifest->segments) counted_on_.insert(segment.id);
   Found& found = manifests_[{name.key, name.rank}];
   if (found.nodes.empty()) found.manifest = *std::move(manifest);
@@ -123,11 +132,10 @@ void Walk::look_at_blocks(const std::string& path, Node node, const format::Pars
 void Walk::judge(VersionKey key, WalkedVersion& version) {
   for (const Rank rank : version.manifests) {
     const Found& found = manifests_.at({key, rank});
-    count(version, found.nodes.size(),
-          [&] { return fmt::format("the manifest of rank {}", rank); });
+    count(version, found.nodes, [&] { return fmt::format("the manifest of rank {}", rank); });
     judge_blocks(found.manifest, version);
   }
-  version.provable = version.manifests.size() == ranks_ && version.least_nodes > 0;
+  version.provable = version.manifests.size() == ranks_ && version.whole;
 }
 
 void Walk::judge_blocks(const Manifest& manifest, WalkedVersion& version) {
@@ -142,7 +150,7 @@ void Walk::judge_blocks(const Manifest& manifest, WalkedVersion& version) {
             blocks_.find({segment.id, manifest.fingerprints[block], manifest.length_of(region, i)});
         if (found != blocks_.end()) nodes.insert(found->second.begin(), found->second.end());
       }
-      count(version, nodes.size(), [&] {
+      count(version, nodes, [&] {
         return fmt::format("block {} of region '{}' of rank {}, from version {},", i, region.name,
                            manifest.origin.rank, holder.key.version);
       });

@@ -15,10 +15,16 @@
 namespace belay::simulator {
 
 struct WalkedVersion {
-  std::set<Rank> manifests;     ///< of these ranks one can be read, on any node
-  bool provable = false;        ///< of all ranks, and with them every block
-  std::size_t least_nodes = 0;  ///< so many have the manifest or block that the fewest have
-  std::string rarest;           ///< which one that is
+  std::set<Rank> manifests;  ///< of these ranks one can be read, on any node
+  bool provable = false;     ///< of all ranks, and with them every block
+  /// So many have the manifest or block that the fewest have; the global tier is none.
+  std::size_t least_nodes = 0;
+  std::string rarest;        ///< which one that is
+  Level level;               ///< as its manifests say
+  std::set<Rank> on_nodes;   ///< of these ranks a node has the manifest
+  std::set<Rank> on_global;  ///< of these ranks the global tier has it
+  bool global_whole = true;  ///< and with those every block
+  bool whole = true;         ///< some place has every manifest and block that was looked for
 };
 
 struct StoreWalk {
