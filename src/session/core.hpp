@@ -19,6 +19,7 @@
 #include "session/copy_exchange.hpp"
 #include "session/equipment.hpp"
 #include "session/flight.hpp"
+#include "session/head_line.hpp"
 #include "session/needs_wire.hpp"
 #include "session/restorer.hpp"
 #include "session/schedule.hpp"
@@ -29,6 +30,7 @@
 #include "vote/holdings.hpp"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,7 +44,8 @@ struct CoreParts {
   std::unique_ptr<Log> log;
   os::Clock* clock = nullptr;
   std::unique_ptr<ranks::Group> group;
-  std::unique_ptr<ranks::Group> voyages;  ///< for the worker; null: it must not communicate
+  std::unique_ptr<ranks::Group> voyages;    ///< for the worker; null: it must not communicate
+  std::unique_ptr<session::HeadLine> head;  ///< of this rank, if it has one
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
@@ -140,6 +143,7 @@ class SessionCore {
 
   // core_copies.cpp: versions that ranks plan together.
   bool together() const { return !parts_.nodes.empty(); }
+  std::uint32_t copies_of(const Level& level) const;
   /// Collective. What the versions of all ranks count on; and what has vanished is known to all.
   Result<vote::Needs> exchange_needs();
   std::vector<session::LostFile> look_for_lost_files();
@@ -155,7 +159,10 @@ class SessionCore {
   Result<Version> share_and_seal(const Result<void>& captured, std::uint64_t entry_ns);
   Result<void> share_here(std::uint64_t entry_ns);
   Result<Version> share_in_background(std::uint64_t entry_ns);
-  std::shared_ptr<session::Voyage> make_voyage();
+  std::shared_ptr<session::Voyage> make_voyage(session::Cargo cargo);
+  /// The rest of the version, by a head or a voyage.
+  Result<std::function<void()>> background_job(session::Cargo cargo);
+  Result<std::vector<std::byte>> order_for_head(session::Cargo cargo);
   /// Collective. The version in flight exists: copies of its manifests get their names before
   /// anybody is told.
   Result<void> name_kept_manifests();

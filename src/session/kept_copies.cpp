@@ -7,6 +7,7 @@
 #include "vote/claim.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace belay::session {
 namespace {
@@ -40,6 +41,20 @@ KeptCopies::KeptCopies(Equipment& equipment, format::SegmentHeader header,
       header_(std::move(header)),
       sources_(std::move(sources)),
       copies_(sources_.size()) {}
+
+std::unique_ptr<KeptCopies> KeptCopies::kept_before(Equipment& equipment,
+                                                    format::SegmentHeader header,
+                                                    const vote::Kept& kept) {
+  std::map<Rank, Source> sources;
+  for (const SegmentId& id : kept.copies) sources[id.rank].sent = {true};
+  for (const SegmentId& id : kept.manifests) sources[id.rank].manifest = {std::byte{}};
+  std::vector<Source> all;
+  for (auto& [rank, source] : sources) {
+    source.rank = rank;
+    all.push_back(std::move(source));
+  }
+  return std::make_unique<KeptCopies>(equipment, std::move(header), std::move(all));
+}
 
 format::SegmentHeader KeptCopies::header_of(const Source& source) const {
   format::SegmentHeader header = header_;
