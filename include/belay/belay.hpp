@@ -43,8 +43,9 @@ struct RestoreOptions {
 };
 
 namespace detail {
+class Head;
 class SessionCore;
-}
+}  // namespace detail
 
 /// One group of ranks with one store. Move-only; several may coexist. All calls come from one
 /// thread at a time. Calls marked collective are made by every rank, in the same order.
@@ -55,6 +56,7 @@ class SessionCore;
 class BELAY_API Session {
  public:
   explicit Session(std::unique_ptr<detail::SessionCore> core);
+  explicit Session(std::unique_ptr<detail::Head> head);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   /// Ends the session without communicating: what was captured is still made durable, but failures
@@ -137,13 +139,18 @@ class BELAY_API Session {
   /// Collective. Fills buffers of the same number and sizes with what dump() has saved, every byte
   /// verified. After an error their contents are unspecified.
   Result<void> load(Version version, std::span<const std::span<std::byte>> buffers);
-  /// Processes that only do background work. This version of Belay has none: every rank computes.
-  bool is_head() const { return false; }
-  int serve() { return 0; }
+  /// With `background = head` some processes of each node compute nothing and do the background
+  /// work of the others: `if (session.is_head()) return session.serve();`. All other calls are for
+  /// those who compute, whose communicator is comm(session).
+  bool is_head() const;
+  /// Works until the application has closed its session: 0. Not 0: a rank or another head was lost;
+  /// the log says more. Call it once; of a process that is no head it returns 0 at once.
+  int serve();
 
  private:
   friend detail::SessionCore* core_of(const Session& session);
   std::unique_ptr<detail::SessionCore> core_;
+  std::unique_ptr<detail::Head> head_;
 };
 
 /// Opens or creates a store for a program of one process.

@@ -32,7 +32,7 @@ constexpr std::array kHashes = {
 constexpr std::array kBackgrounds = {
     Choice<Background>{"thread", Background::thread},
     Choice<Background>{"inline", Background::inline_},
-    Choice<Background>{.word = "head", .built = false},
+    Choice<Background>{"head", Background::head},
 };
 constexpr std::array kLates = {
     Choice<Late>{"wait", Late::wait},

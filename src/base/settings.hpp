@@ -17,7 +17,7 @@
 
 namespace belay {
 
-enum class Background { thread, inline_ };
+enum class Background { thread, inline_, head };
 enum class Late { wait, skip };
 /// `automatic`: collective where versions survive losses of nodes, else local.
 enum class Dedup { automatic, none, local, collective, collective_unshuffled };
@@ -72,7 +72,7 @@ struct Settings {
   /// Do ranks plan together what each of them stores, and for whom?
   bool plans_together() const {
     return survives_losses() || chosen_dedup() == Dedup::collective ||
-           chosen_dedup() == Dedup::collective_unshuffled;
+           chosen_dedup() == Dedup::collective_unshuffled || background == Background::head;
   }
 };
 

@@ -227,9 +227,8 @@ TEST(Settings, EveryWrongValueIsRefusedWithWhatWouldBeRight) {
 
 TEST(Settings, OptionsOfStagesThatAreNotThereAreUnsupported) {
   const Environment absent = {
-      {"BELAY_BACKGROUND", "head"}, {"BELAY_TRACK", "uffd"},   {"BELAY_TRACK", "mprotect"},
-      {"BELAY_LOCAL_CODEC", "lz4"}, {"BELAY_AGGREGATE", "32"}, {"BELAY_CODEC", "auto"},
-      {"BELAY_BANDWIDTH", "200MB"},
+      {"BELAY_TRACK", "uffd"},   {"BELAY_TRACK", "mprotect"}, {"BELAY_LOCAL_CODEC", "lz4"},
+      {"BELAY_AGGREGATE", "32"}, {"BELAY_CODEC", "auto"},     {"BELAY_BANDWIDTH", "200MB"},
   };
   for (const auto& variable : absent) {
     const auto error = error_of(sources_of({variable}));

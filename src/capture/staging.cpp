@@ -22,9 +22,10 @@ std::size_t choose_buffer_bytes(std::size_t limit_bytes, std::uint32_t block_byt
 
 }  // namespace
 
-Staging::Staging(std::size_t limit_bytes, std::uint32_t block_bytes)
+Staging::Staging(std::size_t limit_bytes, std::uint32_t block_bytes, Allocate allocate)
     : buffer_bytes_(choose_buffer_bytes(limit_bytes, block_bytes)),
-      most_buffers_(std::max(kLeastBuffers, limit_bytes / buffer_bytes_)) {}
+      most_buffers_(std::max(kLeastBuffers, limit_bytes / buffer_bytes_)),
+      allocate_(std::move(allocate)) {}
 
 Result<StagingBuffer*> Staging::try_acquire() {
   const std::lock_guard guard(mutex_);
@@ -34,13 +35,16 @@ Result<StagingBuffer*> Staging::try_acquire() {
     return buffer;
   }
   if (buffers_.size() >= most_buffers_) return nullptr;
-  auto memory = os::AlignedMemory::allocate(buffer_bytes_);
+  const std::size_t number = buffers_.size();
+  auto memory =
+      allocate_ ? allocate_(number, buffer_bytes_) : os::AlignedMemory::allocate(buffer_bytes_);
   if (!memory) {
     // With fewer buffers than allowed capture is slower, not wrong.
     if (buffers_.size() >= kLeastBuffers) return nullptr;
     return Unexpected(std::move(memory).error());
   }
   buffers_.push_back(std::make_unique<StagingBuffer>());
+  buffers_.back()->number = number;
   buffers_.back()->memory = *std::move(memory);
   return buffers_.back().get();
 }

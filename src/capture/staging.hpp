@@ -9,6 +9,7 @@
 #include "os/memory.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -26,6 +27,7 @@ struct StagedBlock {
 };
 
 struct StagingBuffer {
+  std::size_t number = 0;  ///< in the order of their making
   os::AlignedMemory memory;
   std::size_t used = 0;
   std::vector<StagedBlock> blocks;
@@ -36,8 +38,12 @@ struct StagingBuffer {
 /// Thread-safe: capture acquires, the worker releases.
 class Staging {
  public:
-  /// At least two buffers, so that one fills while another is written.
-  Staging(std::size_t limit_bytes, std::uint32_t block_bytes);
+  /// Gives the buffer of this number its memory.
+  using Allocate = std::function<Result<os::AlignedMemory>(std::size_t number, std::size_t bytes)>;
+
+  /// At least two buffers, so that one fills while another is written. Without `allocate` their
+  /// memory is this process's own.
+  Staging(std::size_t limit_bytes, std::uint32_t block_bytes, Allocate allocate = {});
 
   /// An empty buffer; nullptr if all are in use and the limit is reached.
   Result<StagingBuffer*> try_acquire();
@@ -54,6 +60,7 @@ class Staging {
   mutable std::mutex mutex_;
   std::size_t buffer_bytes_;
   std::size_t most_buffers_;
+  Allocate allocate_;
   std::vector<std::unique_ptr<StagingBuffer>> buffers_;
   std::vector<StagingBuffer*> free_;
 };

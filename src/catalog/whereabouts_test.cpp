@@ -10,8 +10,8 @@ class WhereaboutsTest : public testing::Test {
  protected:
   WhereaboutsTest() {
     all_.mark_global(global_);
-    all_.add({id_, false, 4096}, node_, 0);
-    all_.add({id_, true, 0}, global_, 0);
+    all_.add({id_, FileKind::segment, 4096, 0}, node_, 0);
+    all_.add({id_, FileKind::copy, 0, 0}, global_, 0);
   }
 
   const SegmentId id_{{1, 2}, 0};
@@ -23,7 +23,7 @@ class WhereaboutsTest : public testing::Test {
 TEST_F(WhereaboutsTest, NoLevelCountsOnTheGlobalTier) {
   EXPECT_TRUE(all_.safe({.id = id_, .file_bytes = 4096, .copies = 0}, 0));
   EXPECT_FALSE(all_.safe({.id = id_, .file_bytes = 4096, .copies = 1}, 1));
-  all_.remove(id_, false, node_);
+  all_.remove(id_, FileKind::segment, node_);
   EXPECT_FALSE(all_.safe({.id = id_, .file_bytes = 4096, .copies = 0}, 0));
   EXPECT_TRUE(all_.found({.id = id_, .file_bytes = 4096}));
 }
@@ -37,11 +37,11 @@ TEST_F(WhereaboutsTest, FilesOnNodesAndOnTheGlobalTierGoByThemselves) {
 }
 
 TEST_F(WhereaboutsTest, ADamagedFileIsLostOnANodeAndReadWithCareOnTheGlobalTier) {
-  all_.damaged(id_, false, node_);
-  all_.damaged(id_, true, global_);
+  all_.damaged(id_, FileKind::segment, node_);
+  all_.damaged(id_, FileKind::copy, global_);
   ASSERT_EQ(all_.holders(id_).size(), 1u);
   EXPECT_TRUE(all_.holders(id_).front().damaged);
-  all_.add({id_, true, 0}, global_, 0);
+  all_.add({id_, FileKind::copy, 0, 0}, global_, 0);
   EXPECT_FALSE(all_.holders(id_).front().damaged) << "it was written anew";
 }
 

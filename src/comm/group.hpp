@@ -61,6 +61,12 @@ class Group {
   /// initialized with MPI_THREAD_MULTIPLE everywhere.
   virtual Result<std::unique_ptr<Group>> duplicate() = 0;
 
+  /// Collective: a group of `members`, in that order, of which this rank is one; each rank is in
+  /// one of the lists that ranks pass, and all members pass the same. The new group needs the old
+  /// one as little as a duplicate does, and is used by the same thread. unsupported, on all ranks:
+  /// not every group can be divided.
+  virtual Result<std::unique_ptr<Group>> subset(std::span<const Rank> members);
+
   /// Collective: gives back what the group holds. Called once, last.
   virtual Result<void> close() { return {}; }
 };

@@ -129,6 +129,7 @@ class LinkGroup : public MpiGroup {
   }
 
   Result<std::unique_ptr<Group>> duplicate() override;
+  Result<std::unique_ptr<Group>> subset(std::span<const Rank> members) override;
   Result<void> close() override { return link_->close(); }
 
  private:
@@ -206,6 +207,29 @@ Result<std::unique_ptr<Group>> LinkGroup::duplicate() {
   }
   return std::unique_ptr<Group>(
       std::make_unique<LinkGroup>(communicator_, *std::move(second), most_neighbours_));
+}
+
+Result<std::unique_ptr<Group>> LinkGroup::subset(std::span<const Rank> members) {
+  const std::string call = "subset";
+  BELAY_TRY(link_->check_usable(call));
+  BELAY_TRY(link_->meet(link_->deadline(), call));  // what follows blocks: all are there
+  const auto place = std::find(members.begin(), members.end(), rank()) - members.begin();
+  // Of the caller's communicator, so that programs find their error handler on it.
+  MPI_Comm visible = MPI_COMM_NULL;
+  const int error = MPI_Comm_split(communicator_, static_cast<int>(members.front()),
+                                   static_cast<int>(place), &visible);
+  if (error != MPI_SUCCESS) {
+    link_->break_off(mpi_error(call, error));
+    return Unexpected(mpi_error(call, error));
+  }
+  auto own = make_link(visible, link_->timeout_ns(), link_->clock());
+  if (!own) {
+    link_->break_off(own.error());
+    return Unexpected(std::move(own).error());
+  }
+  (*own)->own(visible);
+  return std::unique_ptr<Group>(
+      std::make_unique<LinkGroup>(visible, *std::move(own), most_neighbours_));
 }
 
 }  // namespace

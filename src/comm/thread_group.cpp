@@ -86,6 +86,15 @@ class ThreadGroup : public Group {
     return std::unique_ptr<Group>(std::make_unique<ThreadGroup>(rank_, round->duplicate));
   }
 
+  Result<std::unique_ptr<Group>> subset(std::span<const Rank> members) override {
+    const auto mine = std::as_bytes(members);
+    BELAY_ASSIGN(const auto round,
+                 meeting_->meet(rank_, {.kind = Kind::subset}, Bytes(mine.begin(), mine.end())));
+    const auto place = std::find(members.begin(), members.end(), rank_) - members.begin();
+    return std::unique_ptr<Group>(std::make_unique<ThreadGroup>(
+        static_cast<Rank>(place), round->subsets.at(round->contributions[rank_])));
+  }
+
   Result<void> close() override {
     BELAY_TRY(meeting_->meet(rank_, {.kind = Kind::close}, {}));
     return {};

@@ -35,6 +35,8 @@ std::string describe(const Call& call) {
       return fmt::format("broadcast of {} bytes from rank {}", call.length, call.root);
     case Kind::duplicate:
       return "duplicate";
+    case Kind::subset:
+      return "subset";
     case Kind::close:
       return "close";
   }
@@ -140,6 +142,13 @@ void Meeting::finish(Round& round) {
   round.failure = judge(round);
   if (round.calls[0]->kind == Kind::duplicate)
     round.duplicate = std::make_shared<Meeting>(size_, timeout_ns_);
+  if (round.calls[0]->kind == Kind::subset)
+    for (const Bytes& members : round.contributions) {
+      auto& meeting = round.subsets[members];
+      if (!meeting)
+        meeting = std::make_shared<Meeting>(static_cast<Rank>(members.size() / sizeof(Rank)),
+                                            timeout_ns_);
+    }
   round.complete = true;
   round_ = std::make_shared<Round>(size_);
   changed_.notify_all();

@@ -24,7 +24,7 @@ namespace belay::ranks {
 
 /// What a rank asks for. The ranks are in step iff all calls of a round are equal.
 struct Call {
-  enum class Kind { reduce, gather, broadcast, duplicate, close };
+  enum class Kind { reduce, gather, broadcast, duplicate, subset, close };
 
   Kind kind = Kind::close;
   std::uint64_t length = 0;  ///< where all ranks must pass the same
@@ -45,7 +45,8 @@ class Meeting {
 
     std::vector<std::optional<Call>> calls;  ///< by rank; empty: has not arrived
     std::vector<Bytes> contributions;
-    std::shared_ptr<Meeting> duplicate;  ///< of a round that asks for one
+    std::shared_ptr<Meeting> duplicate;                 ///< of a round that asks for one
+    std::map<Bytes, std::shared_ptr<Meeting>> subsets;  ///< by what their ranks brought
     Rank arrived = 0;
     bool complete = false;  ///< nothing changes any more, so that ranks read without the lock
     std::optional<Error> failure;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -70,14 +71,45 @@ Result<AlignedMemory> AlignedMemory::allocate(std::size_t bytes) {
                                                 " (lower `staging` or free memory)"));
   AlignedMemory memory;
   memory.bytes_ = {static_cast<std::byte*>(place), rounded};
+  memory.mapped_ = rounded >= kWorthMapping;
   return memory;
 }
 
+Result<AlignedMemory> AlignedMemory::map_shared(int descriptor, std::uint64_t offset,
+                                                std::size_t bytes) {
+  const auto refuse = [&](const char* call, int error) {
+    return Unexpected(Error(error == ENOSPC || error == ENOMEM ? Code::no_space : Code::io,
+                            std::string("staging: ") + call + " " + std::to_string(bytes) +
+                                " shared bytes: " + std::strerror(error) +
+                                " (lower `staging` or free memory)"));
+  };
+  // Without its pages the first write to the mapping would end the process.
+  if (retry([&] {
+        return ::fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+      }) != 0)
+    return refuse("fallocate", errno);
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor,
+                        static_cast<off_t>(offset));
+  if (mapped == MAP_FAILED) return refuse("mmap", errno);
+  AlignedMemory memory;
+  memory.bytes_ = {static_cast<std::byte*>(mapped), bytes};
+  memory.mapped_ = true;
+  return memory;
+}
+
+Result<Descriptor> make_shared_file() {
+  Descriptor made(::memfd_create("belay-staging", MFD_CLOEXEC));
+  if (!made.valid())
+    return Unexpected(
+        Error(Code::io, std::string("staging: memfd_create: ") + std::strerror(errno)));
+  return made;
+}
+
 AlignedMemory::~AlignedMemory() {
-  if (bytes_.size() < kWorthMapping)
-    std::free(bytes_.data());
-  else
+  if (mapped_)
     ::munmap(bytes_.data(), bytes_.size());
+  else
+    std::free(bytes_.data());
 }
 
 Result<void> populate(std::span<std::byte> bytes) {

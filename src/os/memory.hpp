@@ -4,7 +4,10 @@
 
 #include <belay/result.hpp>
 
+#include "os/descriptor.hpp"
+
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -16,9 +19,14 @@ class AlignedMemory {
   AlignedMemory() = default;
   /// `bytes` is rounded up to whole pages. no_space if the system has none.
   static Result<AlignedMemory> allocate(std::size_t bytes);
-  AlignedMemory(AlignedMemory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  /// So many bytes of a file that several processes map, from `offset` on: what one writes the
+  /// others see. Both must be whole pages. The file grows if it must. no_space, io.
+  static Result<AlignedMemory> map_shared(int descriptor, std::uint64_t offset, std::size_t bytes);
+  AlignedMemory(AlignedMemory&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, {})), mapped_(std::exchange(other.mapped_, false)) {}
   AlignedMemory& operator=(AlignedMemory&& other) noexcept {
     std::swap(bytes_, other.bytes_);
+    std::swap(mapped_, other.mapped_);
     return *this;
   }
   ~AlignedMemory();
@@ -29,7 +37,11 @@ class AlignedMemory {
 
  private:
   std::span<std::byte> bytes_;
+  bool mapped_ = false;  ///< else from the heap
 };
+
+/// A file in memory that has no name: it is shared by giving its descriptor to others.
+Result<Descriptor> make_shared_file();
 
 /// memcpy for data that will not be read again soon: where the processor can, it bypasses the cache
 /// and so saves reading the destination first (twice as fast on cold data).

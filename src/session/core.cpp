@@ -35,6 +35,12 @@ void add_to_sum(Ledger& sum, const Ledger& ledger) {
   sum.durable_ns += ledger.durable_ns;
 }
 
+/// Memory that a head sees too, if there is one.
+capture::Staging::Allocate allocate_for(session::HeadLine* head) {
+  if (head == nullptr) return {};
+  return [head](std::size_t number, std::size_t bytes) { return head->allocate(number, bytes); };
+}
+
 }  // namespace
 
 SessionCore::SessionCore(CoreParts parts)
@@ -44,7 +50,8 @@ SessionCore::SessionCore(CoreParts parts)
       clock_(*parts_.clock),
       rank_(parts_.group->rank()),
       dirty_sets_(std::move(parts_.tracker)),
-      staging_(settings_.staging_bytes.value_or(kLeastStagingBytes), settings_.block_bytes),
+      staging_(settings_.staging_bytes.value_or(kLeastStagingBytes), settings_.block_bytes,
+               allocate_for(parts_.head.get())),
       equipment_{settings_,      clock_,           log_,     *parts_.claim.tier,
                  *parts_.hasher, *parts_.parallel, staging_, *parts_.worker},
       schedule_(settings_.interval, settings_.mtbf_ns, clock_),
@@ -252,8 +259,7 @@ Result<void> SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns
   header.level = level_of(key.version);
   header.global = settings_.diskless() || settings_.level_plan().is_global(key.version);
   if (together()) {
-    const bool less = planted(Mistake::one_copy_less) && header.level.losses() > 0;
-    BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, header.level.losses() + 1 - less));
+    BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, copies_of(header.level)));
   }
   const Level level = header.level;
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);

@@ -20,6 +20,7 @@
 #include "session/drain.hpp"
 #include "session/equipment.hpp"
 #include "session/flight.hpp"
+#include "session/head_line.hpp"
 #include "session/needs_wire.hpp"
 #include "session/restorer.hpp"
 #include "session/schedule.hpp"
@@ -30,6 +31,7 @@
 #include "vote/holdings.hpp"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +45,8 @@ struct CoreParts {
   std::unique_ptr<Log> log;
   os::Clock* clock = nullptr;
   std::unique_ptr<ranks::Group> group;
-  std::unique_ptr<ranks::Group> voyages;  ///< for the worker; null: it must not communicate
+  std::unique_ptr<ranks::Group> voyages;    ///< for the worker; null: it must not communicate
+  std::unique_ptr<session::HeadLine> head;  ///< of this rank, if it has one
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
@@ -158,6 +161,7 @@ class SessionCore {
 
   // core_copies.cpp: versions that ranks plan together.
   bool together() const { return !parts_.nodes.empty(); }
+  std::uint32_t copies_of(const Level& level) const;
   /// Collective. What the versions of all ranks count on; and what has vanished is known to all.
   Result<vote::Needs> exchange_needs();
   std::vector<session::LostFile> look_for_lost_files();
@@ -173,12 +177,16 @@ class SessionCore {
   Result<Version> share_and_seal(const Result<void>& captured, std::uint64_t entry_ns);
   Result<void> share_here(std::uint64_t entry_ns);
   Result<Version> share_in_background(std::uint64_t entry_ns);
-  std::shared_ptr<session::Voyage> make_voyage();
+  std::shared_ptr<session::Voyage> make_voyage(session::Cargo cargo);
+  /// The rest of the version, by a head or a voyage.
+  Result<std::function<void()>> background_job(session::Cargo cargo);
+  Result<std::vector<std::byte>> order_for_head(session::Cargo cargo);
   /// Collective. The version in flight exists: copies of its manifests get their names before
   /// anybody is told.
   Result<void> name_kept_manifests();
   /// The version in flight exists: its files are where the plan says.
   void note_whereabouts();
+  void note_stripes();
   /// Blocks of a segment of the last version would not survive what this level must.
   bool is_unsafe(const SegmentRef& segment, const Level& level) const;
 

@@ -96,15 +96,21 @@ Result<bool> SessionCore::agree_captured(const Result<void>& captured, bool hold
   return all.holds;
 }
 
-std::shared_ptr<session::Voyage> SessionCore::make_voyage() {
+std::uint32_t SessionCore::copies_of(const Level& level) const {
+  const bool less = planted(Mistake::one_copy_less) && level.losses() > 0;
+  return level.losses() + 1 - less;
+}
+
+std::shared_ptr<session::Voyage> SessionCore::make_voyage(session::Cargo cargo) {
   ranks::Group& group = parts_.voyages ? *parts_.voyages : *parts_.group;
   return std::make_shared<session::Voyage>(
-      equipment_, flight_, capture_->take_cargo(),
+      equipment_, flight_, std::move(cargo),
       session::Voyage::Course{.group = group, .layout = *layout_, .windows = windows_});
 }
 
 Result<Version> SessionCore::share_and_seal(const Result<void>& captured, std::uint64_t entry_ns) {
-  const bool holds = captured && parts_.voyages && capture_->reserve();
+  const bool may_hold = parts_.voyages || parts_.head;
+  const bool holds = captured && may_hold && capture_->reserve();
   const auto background = agree_captured(captured, holds);
   if (!background) return Unexpected(give_up_version(background.error(), entry_ns));
   if (*background) return share_in_background(entry_ns);
@@ -115,7 +121,7 @@ Result<Version> SessionCore::share_and_seal(const Result<void>& captured, std::u
 }
 
 Result<void> SessionCore::share_here(std::uint64_t entry_ns) {
-  const auto voyage = make_voyage();
+  const auto voyage = make_voyage(capture_->take_cargo());
   BELAY_TRY(voyage->plan());
   close_ledger(flight_->manifest->ledger, entry_ns);
   auto staged = within_memory([&] { return capture_->stage(voyage->stored()); });
@@ -126,17 +132,52 @@ Result<void> SessionCore::share_here(std::uint64_t entry_ns) {
 Result<Version> SessionCore::share_in_background(std::uint64_t entry_ns) {
   auto sent = within_memory([&]() -> Result<void> {
     capture_->hold();
-    auto voyage = make_voyage();
+    session::Cargo cargo = capture_->take_cargo();
     Ledger& ledger = flight_->manifest->ledger;
-    ledger.written_bytes = voyage->bytes();  // the plan will say how much of it others store
+    ledger.written_bytes = cargo.bytes();  // the plan will say how much of it others store
     close_ledger(ledger, entry_ns);
     stats_.last = ledger;
+    BELAY_ASSIGN(auto job, background_job(std::move(cargo)));
     flight_->reuse(std::exchange(dedup_, {}));
-    parts_.worker->submit([voyage = std::move(voyage)] { voyage->run(); });
+    parts_.worker->submit(std::move(job));
     return {};
   });
   if (!sent) return Unexpected(give_up_version(sent.error(), entry_ns));
   return note_captured(0);
+}
+
+Result<std::function<void()>> SessionCore::background_job(session::Cargo cargo) {
+  if (!parts_.head)
+    return std::function<void()>([voyage = make_voyage(std::move(cargo))] { voyage->run(); });
+  BELAY_ASSIGN(auto order, order_for_head(std::move(cargo)));
+  return std::function<void()>([flight = flight_, head = parts_.head.get(),
+                                order = std::move(order)] { flight->land(head->send_off(order)); });
+}
+
+Result<std::vector<std::byte>> SessionCore::order_for_head(session::Cargo cargo) {
+  staging_.release(cargo.scratch);  // the head has its own
+  session::Order order;
+  order.manifest = *flight_->manifest;
+  order.directory = parts_.claim.directories[rank_];
+  order.nodes = parts_.nodes;
+  order.copies = copies_of(order.manifest.level);
+  order.start_ns = flight_->start_ns();
+  order.own_segment = cargo.own_segment;
+  order.counted_on = std::move(cargo.counted_on);
+  auto buffer = flight_->held().begin();
+  for (const session::UnsafeBlock& block : cargo.unsafe) {
+    const auto is_in = [&](const capture::StagingBuffer& held) {
+      const auto memory = held.memory.bytes();
+      return block.bytes.data() >= memory.data() &&
+             block.bytes.data() < memory.data() + memory.size();
+    };
+    while (!is_in(**buffer)) ++buffer;  // blocks lie in the order of the buffers
+    order.pieces.push_back({.at = session::HeadLine::place_of(**buffer, block.bytes.data()),
+                            .block = block.block,
+                            .region = block.region,
+                            .length = static_cast<std::uint32_t>(block.bytes.size())});
+  }
+  return session::encode_order(order);
 }
 
 Result<void> SessionCore::name_kept_manifests() {
@@ -166,7 +207,19 @@ void SessionCore::note_whereabouts() {
     for (const Rank keeper : flight_->keepers[rank])
       claim.sources.add(key, rank, keeper, claim.directories[keeper], /*global=*/false);
   }
-  for (const session::PlannedStripe& planned : flight_->stripes) {
+  note_stripes();
+}
+
+/// Every rank computes them from what each has stored.
+void SessionCore::note_stripes() {
+  const Manifest& manifest = *flight_->manifest;
+  if (manifest.level.kind != Level::Kind::erasure) return;
+  const auto stripes =
+      session::plan_stripes(*layout_, manifest.level, manifest.origin.key, flight_->shares);
+  if (!stripes) return log_.warn("stripes: {}", stripes.error().message());
+  vote::Claim& claim = parts_.claim;
+  const VersionKey key = manifest.origin.key;
+  for (const session::PlannedStripe& planned : *stripes) {
     claim.whereabouts.add(planned.stripe);
     for (std::uint32_t seat = 0; seat < planned.stripe.seats(); ++seat)
       for (std::uint32_t i = 0; i < planned.stripe.level.shards; ++i) {

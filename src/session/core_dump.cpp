@@ -108,7 +108,11 @@ Result<void> SessionCore::take_dump(Buffers buffers, VersionKey key, const Level
   dedup::LocalDedup own;
   auto captured =
       within_memory([&] { return capture_dump(buffers, key, level, nothing, own, entry_ns); });
-  if (together()) captured = within_memory([&] { return share_version(captured, entry_ns); });
+  if (together()) {
+    const auto agreed = agree_captured(captured);
+    captured = agreed ? within_memory([&] { return share_here(entry_ns); })
+                      : Result<void>(Unexpected(agreed.error()));
+  }
   if (captured) {
     if (!together()) close_ledger(flight_->manifest->ledger, entry_ns);
     captured = within_memory([&] { return capture_->seal(); });

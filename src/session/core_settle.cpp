@@ -79,6 +79,7 @@ void SessionCore::end_with_others() {
   cancel_drain();
   parts_.claim.locks.clear();
   // All ranks are here, whatever they called: nobody waits for one that will not come.
+  if (parts_.head) parts_.head->leave();
   auto ended = parts_.voyages ? parts_.voyages->close() : Result<void>{};
   if (ended) ended = parts_.group->close();
   if (!ended) log_.warn("close: {}", ended.error().message());
@@ -295,6 +296,7 @@ Result<void> SessionCore::close() {
     if (settled) settled = windows_.close();
     if (settled && parts_.voyages) settled = parts_.voyages->close();
   }
+  if (parts_.head) parts_.head->leave();
   parts_.claim.locks.clear();
   auto ended = settled ? parts_.group->close() : Result<void>{};
   if (unreported_) return Unexpected(*std::exchange(unreported_, {}));

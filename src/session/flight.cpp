@@ -185,7 +185,7 @@ void Flight::keep(const std::vector<KeptShards::Piece>& pieces, std::atomic<bool
 
 vote::Kept Flight::kept() const {
   vote::Kept kept = kept_ ? kept_->kept() : vote::Kept{};
-  if (shards_) kept.shards = shards_->ids();
+  kept.shards = shards_ ? shards_->ids() : landed_shards_;
   return kept;
 }
 
@@ -258,20 +258,58 @@ void Flight::finish(capture::StagingBuffer* last) {
       voted_ = true;
   }
   if (last != nullptr) equipment_.staging.release(last);
-  for (capture::StagingBuffer* buffer : held_) equipment_.staging.release(buffer);
-  held_.clear();
   segment_.reset();
   durable_ns_ = equipment_.clock.now_ns() - start_ns_;
   written = {};
   if (voted_) info_.ledger.durable_ns = manifest->ledger.durable_ns = durable_ns_;
   if (voted_) info_.ledger.file_bytes = manifest->ledger.file_bytes;
+  end();
+}
+
+void Flight::land(Outcome outcome) {
+  const auto landed = within_memory([&]() -> Result<void> {
+    if (!outcome.voted)
+      return Unexpected(outcome.error ? *outcome.error : Error(Code::io, "nobody says why"));
+    // Not all of it: the origin may be looked at meanwhile.
+    manifest->holders = std::move(outcome.manifest.holders);
+    manifest->segments = std::move(outcome.manifest.segments);
+    manifest->ledger = outcome.manifest.ledger;
+    info_ = vote::info_of(*manifest);
+    expect_copies(KeptCopies::kept_before(equipment_, header_of(*manifest), outcome.kept));
+    landed_shards_ = std::move(outcome.kept.shards);
+    sent_bytes = outcome.sent_bytes;
+    kept_bytes = outcome.kept_bytes;
+    shares = std::move(outcome.shares);
+    keepers = std::move(outcome.keepers);
+    voted_ = true;
+    return {};
+  });
+  visible_ = true;  // perhaps: what that process has written is not this one's to remove
+  if (!landed) abandon(landed.error());
+  durable_ns_ = manifest->ledger.durable_ns;
+  file_bytes_ = manifest->ledger.file_bytes;
+  written = {};
+  end();
+}
+
+Outcome Flight::outcome() const {
+  Outcome outcome;
+  outcome.voted = voted_;
+  outcome.error = error_;
+  if (!voted_) return outcome;
+  return {true, {}, *manifest, shares, keepers, kept(), sent_bytes, kept_bytes};
+}
+
+void Flight::end() {
+  for (capture::StagingBuffer* buffer : held_) equipment_.staging.release(buffer);
+  held_.clear();
   // Without an index the next version makes one; what was not removed goes with the retired files.
   (void)within_memory([&] { return voted_ ? index_blocks() : clear_away(); });
   finished_.store(true, std::memory_order_release);
 }
 
 Result<void> Flight::index_blocks() {
-  if (!equipment_.settings.dedups()) return {};
+  if (!wants_index_ || !equipment_.settings.dedups()) return {};
   index_.index(*manifest);
   indexed_ = true;
   return {};

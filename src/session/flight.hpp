@@ -29,6 +29,19 @@ struct UnsafeBlock {
   std::uint32_t region = 0;  ///< in the new manifest
 };
 
+/// How a version came out that another process has made durable.
+struct Outcome {
+  bool voted = false;
+  std::optional<Error> error;  ///< why not
+  // If it was voted for:
+  Manifest manifest;
+  std::vector<Share> shares;
+  std::vector<std::vector<Rank>> keepers;
+  vote::Kept kept;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t kept_bytes = 0;
+};
+
 /// Jobs of one flight run one after the other on the worker. Capture owns `manifest` and `written`
 /// until finish() is submitted; from then on they belong to the worker, and to the session again
 /// once it is finished.
@@ -54,6 +67,9 @@ class Flight {
 
   /// Buffers with blocks that stay until the flight has ended.
   void hold(std::vector<capture::StagingBuffer*> buffers) { held_ = std::move(buffers); }
+  const std::vector<capture::StagingBuffer*>& held() const { return held_; }
+  /// No version follows here that would want an index of this one.
+  void leave_out_index() { wants_index_ = false; }
 
   /// What this rank will keep for others. To be called before any of it arrives.
   void expect_copies(std::unique_ptr<KeptCopies> copies) { kept_ = std::move(copies); }
@@ -73,6 +89,8 @@ class Flight {
   void write_held(const std::vector<UnsafeBlock>& blocks, capture::StagingBuffer& scratch);
   /// Writes the last buffer (nullptr: none), the index, and the manifest. Then this rank has voted.
   void finish(capture::StagingBuffer* last);
+  /// Another process has done all of it.
+  void land(Outcome outcome);
   /// This version will not be voted for: `error` says why.
   void abandon(Error error);
 
@@ -84,6 +102,8 @@ class Flight {
   // REQUIRES: finished().
   bool voted() const { return voted_; }
   const std::optional<Error>& error() const { return error_; }
+  Outcome outcome() const;
+  std::uint64_t start_ns() const { return start_ns_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
   std::uint64_t durable_ns() const { return durable_ns_; }
   /// What versions() will say of it.
@@ -111,6 +131,7 @@ class Flight {
   Result<void> publish_with_own_scratch();
   Result<void> publish_manifest(capture::StagingBuffer& scratch, store::FileWriter* segment);
   Result<void> clear_away();
+  void end();
   Result<void> index_blocks();
 
   Equipment& equipment_;
@@ -118,6 +139,7 @@ class Flight {
   std::optional<store::FileWriter> segment_;
   std::unique_ptr<KeptCopies> kept_;
   std::unique_ptr<KeptShards> shards_;
+  std::vector<SegmentId> landed_shards_;  ///< that another process has written
   std::vector<capture::StagingBuffer*> held_;
   std::atomic<bool> failed_ = false;
   std::atomic<bool> finished_ = false;
@@ -130,6 +152,7 @@ class Flight {
   VersionInfo info_;
   dedup::LocalDedup index_;
   bool indexed_ = false;
+  bool wants_index_ = true;
 };
 
 }  // namespace belay::session

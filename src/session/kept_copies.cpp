@@ -8,6 +8,7 @@
 #include "vote/claim.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace belay::session {
 namespace {
@@ -25,6 +26,20 @@ KeptCopies::KeptCopies(Equipment& equipment, format::SegmentHeader header,
       sources_(std::move(sources)),
       copies_(sources_.size()) {}
 
+std::unique_ptr<KeptCopies> KeptCopies::kept_before(Equipment& equipment,
+                                                    format::SegmentHeader header,
+                                                    const vote::Kept& kept) {
+  std::map<Rank, Source> sources;
+  for (const SegmentId& id : kept.copies) sources[id.rank].sent = {true};
+  for (const SegmentId& id : kept.manifests) sources[id.rank].manifest = {std::byte{}};
+  std::vector<Source> all;
+  for (auto& [rank, source] : sources) {
+    source.rank = rank;
+    all.push_back(std::move(source));
+  }
+  return std::make_unique<KeptCopies>(equipment, std::move(header), std::move(all));
+}
+
 format::SegmentHeader KeptCopies::header_of(const Source& source) const {
   format::SegmentHeader header = header_;
   header.origin.rank = source.rank;
@@ -33,7 +48,7 @@ format::SegmentHeader KeptCopies::header_of(const Source& source) const {
 }
 
 Result<void> KeptCopies::start(const Source& source, Copy& copy) {
-  const auto extents = extents_of(source);
+  const auto extents = extents_of(source.entries, source.sent);
   std::uint64_t payload = 0;
   for (const format::Extent& extent : extents) payload += extent.encoded_bytes;
   // No more than the whole file: there may be many small ones.

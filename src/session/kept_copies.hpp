@@ -12,6 +12,7 @@
 #include "vote/holdings.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,6 +38,10 @@ class KeptCopies {
 
   /// `header` is that of this rank's own segment.
   KeptCopies(Equipment& equipment, format::SegmentHeader header, std::vector<Source> sources);
+
+  /// What another process has kept and finished.
+  static std::unique_ptr<KeptCopies> kept_before(Equipment& equipment, format::SegmentHeader header,
+                                                 const vote::Kept& kept);
 
   /// Verifies the next blocks of a source and writes them. The bytes are free when it returns.
   Result<void> write(const Arrival& arrival);

@@ -205,17 +205,24 @@ Result<void> Voyage::exchange_copies(Worker& worker) {
       [&] { worker.wait_one(); });
 }
 
-void Voyage::run() {
+void Voyage::share() {
   const auto shared = within_memory([&]() -> Result<void> {
     const auto here = make_inline_worker();
     BELAY_TRY(plan());
-    BELAY_TRY(exchange(*here));
-    if (!flight_->failed()) flight_->write_held(stored(), *cargo_.scratch);
-    return {};
+    return exchange(*here);
   });
   if (!shared) flight_->abandon(shared.error());
+}
+
+void Voyage::finish() {
+  const bool stores = !flight_->failed() && plan_ && !plan_->blocks.stored().empty();
+  const auto wrote = within_memory([&]() -> Result<void> {
+    if (stores) flight_->write_held(stored(), *cargo_.scratch);
+    return {};
+  });
+  if (!wrote) flight_->abandon(wrote.error());
+  if (stores) return flight_->finish(cargo_.scratch);
   // Without a segment the vote takes its own memory, for which there must be room.
-  if (shared && !plan_->blocks.stored().empty()) return flight_->finish(cargo_.scratch);
   equipment_.staging.release(cargo_.scratch);
   flight_->finish(nullptr);
 }

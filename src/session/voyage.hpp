@@ -53,9 +53,15 @@ class Voyage {
 
   std::uint64_t bytes() const { return cargo_.bytes(); }
 
-  /// Collective. All of it, to the vote, whose outcome the flight tells. REQUIRES: the blocks are
-  /// held. Never throws.
-  void run();
+  // Of blocks that are held. These never throw; what fails is the flight's outcome.
+  /// Collective. Plans and exchanges.
+  void share();
+  /// After share(): writes what this rank stores, and votes.
+  void finish();
+  void run() {
+    share();
+    finish();
+  }
 
  private:
   void place();

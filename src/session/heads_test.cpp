@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions whose background work is done by heads. Processes are threads here, which share memory
+// and talk over real lines.
+#include "os/faulty_files.hpp"
+#include "session/roles.hpp"
+#include "session/session_test.hpp"
+
+#include <cerrno>
+#include <map>
+#include <thread>
+
+namespace belay::session {
+namespace {
+
+TEST(Roles, TheLastProcessesOfEachNodeAreHeadsAndShareItsRanksEvenly) {
+  const std::vector<std::string> nodes = {"a", "b", "a", "a", "b", "a", "b", "b", "a"};
+  const auto roles = must(assign_roles(nodes, 2));
+  EXPECT_EQ(roles.application, (std::vector<Rank>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(roles.heads, (std::vector<Rank>{5, 6, 7, 8}));
+  EXPECT_EQ(roles.crews, (std::vector<std::vector<Rank>>{{0, 2}, {1}, {4}, {3}}));
+}
+
+TEST(Roles, ANodeWithTooFewProcessesIsNamed) {
+  const std::vector<std::string> nodes = {"a", "a", "b"};
+  expect_error(assign_roles(nodes, 1), Code::invalid_argument, {"\"b\"", "1 ranks"});
+  expect_error(assign_roles({nodes.data(), 2}, 2), Code::invalid_argument, {"\"a\"", "2 ranks"});
+  EXPECT_TRUE(assign_roles({nodes.data(), 2}, 1));
+}
+
+struct Job {
+  Rank nodes = 3;
+  Rank ranks_on_node = 2;
+  Rank heads_on_node = 1;  ///< 0: no heads
+  std::string redundancy = "replicas:2";
+  std::string staging = "1MiB";
+};
+
+class HeadsTest : public testing::Test {
+ protected:
+  static std::vector<std::uint64_t> numbers_of(Rank rank, std::uint64_t step) {
+    auto numbers = noise((40 + 7 * rank) * kPerBlock, rank % 2 == 0 ? 77 : rank);
+    for (std::size_t i = 0; i < numbers.size(); i += 6 * kPerBlock) numbers[i] = step + rank;
+    return numbers;
+  }
+
+  /// Runs `play_rank` for each rank of the application; heads serve, and must succeed.
+  void play(const Job& job, const std::function<void(Rank, Session&)>& play_rank) {
+    const Rank on_node = job.ranks_on_node + job.heads_on_node;
+    auto groups = ranks::make_thread_groups(job.nodes * on_node, timeout_ns_);
+    std::vector<std::thread> threads;
+    for (Rank process = 0; process < groups.size(); ++process)
+      threads.emplace_back([&, process, group = std::move(groups[process])]() mutable {
+        try {
+          auto session = must(try_open(job, std::to_string(process / on_node), std::move(group)));
+          const Rank rank = process / on_node * job.ranks_on_node + process % on_node;
+          ASSERT_EQ(session.is_head(), process % on_node >= job.ranks_on_node);
+          if (session.is_head())
+            EXPECT_EQ(session.serve(), served_);
+          else
+            play_rank(rank, session);
+        } catch (const std::exception& thrown) {
+          ADD_FAILURE() << "process " << process << ": " << thrown.what();
+        }
+      });
+    for (auto& thread : threads) thread.join();
+  }
+
+  Result<Session> try_open(const Job& job, const std::string& node,
+                           std::unique_ptr<ranks::Group> group) {
+    Options options;
+    options.store = "/store";
+    options.application = "test";
+    options.block = kBlock;
+    options.staging = job.staging;
+    options.background = job.heads_on_node > 0 ? "head" : "thread";
+    options.heads_per_node = std::max<Rank>(job.heads_on_node, 1);
+    options.redundancy = job.redundancy;
+    options.node = node;
+    options.late = late_;
+    options.timeout = std::chrono::nanoseconds(timeout_ns_);
+    Seams seams = system_seams();
+    seams.files = &files_;
+    seams.environment.clear();
+    seams.hash_threads = 1;
+    seams.read_threads = 1;
+    seams.host = "host";
+    auto shared = std::make_shared<std::unique_ptr<ranks::Group>>(std::move(group));
+    return open_session(
+        seams,
+        [shared](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
+          return std::move(*shared);
+        },
+        options);
+  }
+
+  void take_versions(const Job& job, std::uint64_t first, std::uint64_t last) {
+    play(job, [&](Rank rank, Session& session) {
+      std::vector<std::uint64_t> numbers;
+      must(session.protect("numbers", numbers));
+      if (session.latest()) must(session.restore());
+      for (std::uint64_t step = first; step <= last; ++step) {
+        numbers = numbers_of(rank, step);
+        const Version version = must(session.checkpoint());
+        std::fill(numbers.begin(), numbers.end(), 0);  // it was captured
+        EXPECT_EQ(must(session.wait()), version);
+        EXPECT_TRUE(session.stats().last.balances());
+      }
+      EXPECT_EQ(session.stats().failed, 0u);
+      must(session.close());
+    });
+  }
+  void expect_restored(const Job& job, std::uint64_t step) {
+    play(job, [&](Rank rank, Session& session) {
+      std::vector<std::uint64_t> numbers;
+      must(session.protect("numbers", numbers));
+      must(session.restore());
+      EXPECT_EQ(numbers, numbers_of(rank, step)) << "rank " << rank;
+      must(session.close());
+    });
+  }
+  void lose(const std::string& node) {
+    for (const std::string& path : memory_.paths())
+      if (path.starts_with("/store/node-" + node + "/")) must(memory_.remove(path));
+  }
+
+  os::MemoryFiles memory_;
+  std::atomic<int> error_ = 0;  ///< of writes to copies, if not 0
+  os::FaultyFiles files_{memory_, [this](const os::Operation& operation) {
+                           const bool hit = operation.kind == os::Operation::Kind::write &&
+                                            operation.path.find("/copy-") != std::string::npos;
+                           return os::Action{.error = hit ? error_.load() : 0};
+                         }};
+  std::uint64_t timeout_ns_ = 60'000'000'000;
+  std::string late_ = "wait";
+  int served_ = 0;  ///< what heads return
+};
+
+TEST_F(HeadsTest, VersionsComeBackAndSurviveTheLossOfANode) {
+  take_versions({}, 1, 5);
+  lose("1");
+  expect_restored({}, 5);
+  lose("2");
+  expect_restored({}, 5);
+}
+
+TEST_F(HeadsTest, AStoreDoesNotDependOnWhetherThereAreHeads) {
+  const Job without{.heads_on_node = 0};
+  take_versions({}, 1, 3);
+  take_versions(without, 4, 6);
+  take_versions({}, 7, 8);
+  lose("0");
+  expect_restored(without, 8);
+}
+
+TEST_F(HeadsTest, SeveralHeadsOnANodeShareItsRanks) {
+  const Job job{.nodes = 2, .ranks_on_node = 3, .heads_on_node = 2};
+  take_versions(job, 1, 3);
+  lose("0");
+  expect_restored(job, 3);
+}
+
+TEST_F(HeadsTest, HeadsAloneWriteVersionsOfOneNode) {
+  const Job job{.nodes = 1, .redundancy = "none"};
+  take_versions(job, 1, 4);
+  expect_restored(job, 4);
+}
+
+TEST_F(HeadsTest, WhatDoesNotFitInStagingIsSharedByTheRanksThemselves) {
+  const Job job;
+  const auto large = [](Rank rank, std::uint64_t step) { return noise(200'000, 10 * step + rank); };
+  play(job, [&](Rank rank, Session& session) {
+    std::vector<std::uint64_t> numbers = large(rank, 1);  // 1.6 MB
+    must(session.protect("numbers", numbers));
+    must(session.checkpoint());
+    ++numbers[5];
+    must(session.checkpoint());
+    EXPECT_EQ(must(session.wait()), 2u);
+    std::fill(numbers.begin(), numbers.end(), 0);
+    must(session.restore());
+    auto expected = large(rank, 1);
+    ++expected[5];
+    EXPECT_EQ(numbers, expected);
+    must(session.close());
+  });
+}
+
+TEST_F(HeadsTest, AFailureOfAHeadsDiskIsReportedOnceAndTheNextVersionHasTheBlocks) {
+  std::atomic<Rank> waiting = 0;
+  error_ = EIO;
+  const Job job;
+  play(job, [&](Rank rank, Session& session) {
+    auto numbers = numbers_of(rank, 1);
+    must(session.protect("numbers", numbers));
+    must(session.checkpoint());
+    expect_error(session.wait(), Code::io, {"version 1", "copy-"});
+    EXPECT_EQ(session.stats().failed, 1u);
+    ++waiting;
+    while (waiting < job.nodes * job.ranks_on_node) std::this_thread::yield();
+    error_ = 0;
+    EXPECT_EQ(must(session.checkpoint()), 2u);
+    EXPECT_EQ(must(session.wait()), 2u);
+    std::fill(numbers.begin(), numbers.end(), 0);
+    must(session.restore());
+    EXPECT_EQ(numbers, numbers_of(rank, 1));
+    must(session.close());
+  });
+}
+
+TEST_F(HeadsTest, HeadsOfASessionThatIsDestroyedEndToo) {
+  play({}, [&](Rank rank, Session& session) {
+    auto numbers = numbers_of(rank, 1);
+    must(session.protect("numbers", numbers));
+    must(session.checkpoint());
+  });
+  expect_restored({}, 1);
+}
+
+TEST_F(HeadsTest, TooFewProcessesAreRefusedOnAllBeforeAnythingIsWritten) {
+  auto groups = ranks::make_thread_groups(3, timeout_ns_);
+  std::vector<std::thread> threads;
+  for (Rank process = 0; process < 3; ++process)
+    threads.emplace_back([&, process, group = std::move(groups[process])]() mutable {
+      expect_error(try_open({}, std::to_string(process / 2), std::move(group)),
+                   Code::invalid_argument, {"\"1\"", "1 ranks", "heads_per_node"});
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_TRUE(memory_.paths().empty());
+}
+
+TEST_F(HeadsTest, AHeadHasNoCheckpointsOfItsOwn) {
+  auto groups = ranks::make_thread_groups(2, timeout_ns_);
+  std::thread head([&, group = std::move(groups[1])]() mutable {
+    auto session = must(try_open({.redundancy = "none"}, "0", std::move(group)));
+    expect_error(session.checkpoint(), Code::invalid_argument, {"head", "serve()"});
+    EXPECT_FALSE(session.latest());
+    EXPECT_EQ(session.serve(), 0);
+    EXPECT_TRUE(session.close());
+  });
+  Job job{.redundancy = "none"};
+  auto session = try_open(job, "0", std::move(groups[0]));
+  if (session) {
+    EXPECT_FALSE(session->is_head());
+    EXPECT_TRUE(session->close());
+  }
+  head.join();
+}
+
+}  // namespace
+}  // namespace belay::session
