@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dedup/contents.hpp"
+#include "contents.hpp"
 
 #include "measure/image.hpp"
 #include "measure/must.hpp"

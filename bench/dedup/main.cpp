@@ -2,7 +2,7 @@
 // bench_dedup: bytes and time of versions with copies on other nodes, for each mode of dedup. Every
 // rank plays a node. Contents are what the examples leave behind, a mix with known shares of equal
 // blocks, and data without any.
-#include "dedup/findings.hpp"
+#include "findings.hpp"
 #include "measure/cost.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dedup/findings.hpp"
+#include "findings.hpp"
 #include "measure/must.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dedup/trials.hpp"
+#include "trials.hpp"
 
-#include "dedup/contents.hpp"
+#include "contents.hpp"
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "redundancy/raw.hpp"
+#include "raw.hpp"
 
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
 #include "os/memory.hpp"
+#include "redundancy/erasure_code.hpp"
 #include "redundancy/skewed_rows.hpp"
 
 #include <fcntl.h>
@@ -54,20 +55,20 @@ FileCost measure_file(Team& team, Image& image, const fs::path& directory) {
   return {writing.cpu_ms(team), removing.cpu_ms(team)};
 }
 
-double encode_cpu_ms(Team& team, Image& image, const redundancy::ErasureScheme& scheme) {
-  const auto code = must("erasure code", redundancy::ErasureCode::make(scheme));
-  auto rows = must("shards", redundancy::SkewedRows::allocate(scheme.shards, kPieceBytes));
-  std::vector<redundancy::MutableBytes> shards;
-  for (std::size_t i = 0; i < scheme.shards; ++i) shards.push_back(rows[i]);
+double encode_cpu_ms(Team& team, Image& image, unsigned members, unsigned shards) {
+  const auto code = must("erasure code", redundancy::ErasureCode::make({members, shards}));
+  auto rows = must("shards", redundancy::SkewedRows::allocate(shards, kPieceBytes));
+  std::vector<redundancy::MutableBytes> outputs;
+  for (std::size_t i = 0; i < shards; ++i) outputs.push_back(rows[i]);
   team.barrier();
   Stopwatch watch;
   for (std::span<const std::byte> rest = image.bytes(); !rest.empty();) {
-    std::vector<redundancy::Bytes> members;
-    for (std::size_t i = 0; i < scheme.members; ++i) {
-      members.push_back(rest.first(std::min(rest.size(), kPieceBytes)));
-      rest = rest.subspan(members.back().size());
+    std::vector<redundancy::Bytes> inputs;
+    for (std::size_t i = 0; i < members; ++i) {
+      inputs.push_back(rest.first(std::min(rest.size(), kPieceBytes)));
+      rest = rest.subspan(inputs.back().size());
     }
-    code.encode(members, shards);
+    code.encode(inputs, outputs);
   }
   watch.stop();
   return watch.cpu_ms(team);

@@ -5,7 +5,6 @@
 
 #include "measure/image.hpp"
 #include "measure/team.hpp"
-#include "redundancy/erasure_code.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -38,7 +37,7 @@ struct FileCost {
 };
 FileCost measure_file(Team& team, Image& image, const std::filesystem::path& directory);
 
-/// CPU milliseconds to make all shards of the whole image.
-double encode_cpu_ms(Team& team, Image& image, const redundancy::ErasureScheme& scheme);
+/// CPU milliseconds to make all shards of the whole image, taken as stripes of so many members.
+double encode_cpu_ms(Team& team, Image& image, unsigned members, unsigned shards);
 
 }  // namespace belay::bench

@@ -2,7 +2,7 @@
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
 #include "os/memory.hpp"
-#include "redundancy/raw.hpp"
+#include "raw.hpp"
 
 #include <mpi.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "redundancy/schemes.hpp"
+#include "schemes.hpp"
 
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
-#include "redundancy/raw.hpp"
+#include "raw.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -152,8 +152,8 @@ class Scheme {
     RawCosts raw;
     raw.send = neighbour.send_cpu_ms(*team_, *image_);
     raw.file = measure_file(*team_, *image_, store_.parent_path());
-    const redundancy::ErasureScheme code{scheme_.at("members"), scheme_.at("shards")};
-    if (code.members > 0) raw.encode = encode_cpu_ms(*team_, *image_, code);
+    const unsigned members = scheme_.at("members"), shards = scheme_.at("shards");
+    if (members > 0) raw.encode = encode_cpu_ms(*team_, *image_, members, shards);
     return raw;
   }
 
