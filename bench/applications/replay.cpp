@@ -4,6 +4,7 @@
 #include "applications/changes.hpp"
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
+#include "measure/saved_region.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -15,26 +16,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kBlockBytes = 16 << 10;  ///< of full versions, and of what figures show
-
-using Bytes = std::vector<std::byte>;
-using Arrays = std::map<std::string, Bytes>;  ///< the contents of regions by name
-
-/// A region of whatever type its application gave it.
-class SavedRegion final : public RegionAccess {
- public:
-  SavedRegion(ElementType type, Bytes& bytes) : type_(std::move(type)), bytes_(&bytes) {}
-  ElementType type() const override { return type_; }
-  Shape shape() const override { return Shape(bytes_->size() / type_.bytes); }
-  Result<std::span<const std::byte>> view() override { return std::span<const std::byte>(*bytes_); }
-  Result<std::span<std::byte>> room(std::uint64_t bytes) override {
-    bytes_->resize(bytes);
-    return std::span<std::byte>(*bytes_);
-  }
-
- private:
-  ElementType type_;
-  Bytes* bytes_;
-};
 
 Options options_for(const fs::path& store, const std::string& application) {
   Options options;
@@ -181,12 +162,6 @@ Json per_rank(Team& team, double mine) {
   for (int rank = 0; rank < team.size(); ++rank)
     values.push_back(team.sum(rank == team.rank() ? mine : 0));
   return values;
-}
-
-std::uint64_t total_bytes(const Arrays& arrays) {
-  std::uint64_t total = 0;
-  for (const auto& [name, bytes] : arrays) total += bytes.size();
-  return total;
 }
 
 /// The application's versions, one after the other.

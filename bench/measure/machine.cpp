@@ -70,6 +70,14 @@ nlohmann::json describe_machine(const fs::path& directory) {
           {"date", date_now()}};
 }
 
+fs::path memory_backed(std::uint64_t bytes, const fs::path& otherwise) {
+  const fs::path shared = "/dev/shm";
+  std::error_code none;
+  const bool fits = file_system_of(shared) == "tmpfs" && access(shared.c_str(), W_OK) == 0 &&
+                    fs::space(shared, none).available >= bytes && available_memory_bytes() >= bytes;
+  return fits ? shared : otherwise;
+}
+
 std::uint64_t available_memory_bytes() { return kilobytes_of("/proc/meminfo", "MemAvailable"); }
 
 std::uint64_t available_disk_bytes(const fs::path& directory) {

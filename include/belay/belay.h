@@ -227,10 +227,13 @@ BELAY_API int belay_begin(belay_session* session);
 BELAY_API int belay_add(belay_session* session, const char* name);
 BELAY_API int belay_commit(belay_session* session, belay_version* version);
 
-/* Collective replication of plain buffers. This version of Belay cannot do it yet: both are
- * BELAY_UNSUPPORTED. */
+/* Collective. Saves buffers as a version of their own, on `copies` nodes each, and returns when it
+ * is durable and exists. They may differ in number and size between ranks, be empty, and overlap.
+ * `keep` neither counts nor retires it, belay_latest() and belay_restore() never choose it. */
 BELAY_API int belay_dump(belay_session* session, const void* const* buffers, const size_t* bytes,
                          size_t count, int copies, belay_version* version);
+/* Collective. Fills buffers of the same number and sizes with what belay_dump() has saved, every
+ * byte verified. */
 BELAY_API int belay_load(belay_session* session, belay_version version, void* const* buffers,
                          const size_t* bytes, size_t count);
 /* Processes that only do background work: if (belay_is_head(s)) return belay_serve(s); This

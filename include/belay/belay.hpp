@@ -129,9 +129,13 @@ class BELAY_API Session {
   /// Collective. Waits, reports like wait(), and releases the store.
   [[nodiscard]] Result<void> close();
 
-  /// Collective replication of plain buffers. This version of Belay cannot do it yet: both
-  /// return unsupported.
+  /// Collective. Saves buffers as a version of their own, on `copies` nodes each, and returns when
+  /// it is durable and exists. They may differ in number and size between ranks, be empty, and
+  /// overlap. `keep` neither counts nor retires it, latest() and restore() never choose it;
+  /// versions() lists it, `belay prune` removes it.
   Result<Version> dump(std::span<const std::span<const std::byte>> buffers, int copies);
+  /// Collective. Fills buffers of the same number and sizes with what dump() has saved, every byte
+  /// verified. After an error their contents are unspecified.
   Result<void> load(Version version, std::span<const std::span<std::byte>> buffers);
   /// Processes that only do background work. This version of Belay has none: every rank computes.
   bool is_head() const { return false; }

@@ -47,6 +47,8 @@ struct Stats {
   std::uint64_t existing = 0;       ///< of those, known to exist
   std::uint64_t failed = 0;         ///< of those, known not to exist
   std::uint64_t skipped = 0;        ///< calls of checkpoint() that `late = skip` left out
+  std::uint64_t sent_bytes = 0;     ///< of blocks that went to other ranks, to be kept there
+  std::uint64_t kept_bytes = 0;     ///< of other ranks' blocks that came here to be kept
   std::string last_failure;         ///< why the newest failed one failed
   std::uint64_t table_bytes = 0;    ///< memory of fingerprints and their index
   std::uint64_t staging_bytes = 0;  ///< memory of staging

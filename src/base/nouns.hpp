@@ -51,6 +51,10 @@ struct SegmentId {
   auto operator<=>(const SegmentId&) const = default;
 };
 
+/// What a file of blocks is: the segment itself, a copy of it on another node, perhaps partial, or
+/// a shard of the stripe that it is a member of.
+enum class FileKind : std::uint8_t { segment = 0, copy = 1, shard = 2 };
+
 /// How blocks are named. The values are part of the file format.
 enum class HashKind : std::uint8_t { xxh3 = 0, md5 = 1, sha1 = 2, sha256 = 3 };
 
@@ -84,7 +88,8 @@ struct SegmentRef {
   SegmentId id;
   std::uint64_t file_bytes = 0;
   std::uint16_t copies = 0;  ///< how many copies were made of it
-  std::uint16_t nodes = 0;   ///< on so many each of its blocks is; 0: nobody has planned it
+  std::uint8_t nodes = 0;    ///< one less may be lost; 0: nobody has planned it
+  std::uint8_t shards = 0;   ///< of each codeword of its stripe; 0: it is in none
   bool operator==(const SegmentRef&) const = default;
 };
 

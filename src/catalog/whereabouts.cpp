@@ -15,27 +15,71 @@ Whereabouts::Place Whereabouts::place(std::string_view directory) {
 }
 
 void Whereabouts::add(const HeldFile& file, Place place, Rank keeper) {
-  remove(file.id, file.copy, place);
+  remove(file.id, file.kind, place);
+  const Holder holder{place, keeper, file.kind, file.bytes, file.seat, false};
+  if (file.kind == FileKind::shard) {
+    shards_[file.id].push_back(holder);
+    return;
+  }
   std::vector<Holder>& holders = holders_[file.id];
-  const Holder holder{place, keeper, file.copy, file.bytes, false};
   const auto first_copy =
-      std::find_if(holders.begin(), holders.end(), [](const Holder& h) { return h.copy; });
-  holders.insert(file.copy ? holders.end() : first_copy, holder);
+      std::find_if(holders.begin(), holders.end(), [](const Holder& h) { return h.is_copy(); });
+  holders.insert(holder.is_copy() ? holders.end() : first_copy, holder);
 }
 
-void Whereabouts::remove(const SegmentId& id, bool copy, Place place) {
-  const auto found = holders_.find(id);
-  if (found == holders_.end()) return;
-  std::erase_if(found->second, [&](const Holder& h) { return h.copy == copy && h.place == place; });
-  if (found->second.empty()) holders_.erase(found);
+void Whereabouts::remove(const SegmentId& id, FileKind kind, Place place) {
+  auto& files = kind == FileKind::shard ? shards_ : holders_;
+  const auto found = files.find(id);
+  if (found == files.end()) return;
+  std::erase_if(found->second, [&](const Holder& h) { return h.kind == kind && h.place == place; });
+  if (found->second.empty()) files.erase(found);
 }
 
-void Whereabouts::damaged(const SegmentId& id, bool copy, Place place) {
-  if (!is_global(place)) return remove(id, copy, place);
+void Whereabouts::add(const Stripe& stripe) {
+  for (const StripeMember& member : stripe.members)
+    if (!member.empty()) stripe_of_[{stripe.key, member.rank}] = stripe.number;
+  stripes_.insert_or_assign({stripe.key, stripe.number}, stripe);
+}
+
+void Whereabouts::remove_stripe(VersionKey key, std::uint32_t number) {
+  const auto found = stripes_.find({key, number});
+  if (found == stripes_.end()) return;
+  const Stripe& stripe = found->second;
+  for (const StripeMember& member : stripe.members) stripe_of_.erase({key, member.rank});
+  for (std::uint32_t i = 0; i < stripe.level.shards; ++i) shards_.erase(shard_id(key, number, i));
+  stripes_.erase(found);
+}
+
+const Stripe* Whereabouts::stripe_of(const SegmentId& segment) const {
+  const auto number = stripe_of_.find(segment);
+  if (number == stripe_of_.end()) return nullptr;
+  return &stripes_.at({segment.key, number->second});
+}
+
+std::vector<const Stripe*> Whereabouts::stripes() const {
+  std::vector<const Stripe*> all;
+  for (const auto& [id, stripe] : stripes_) all.push_back(&stripe);
+  return all;
+}
+
+const std::vector<Whereabouts::Holder>& Whereabouts::shards(const SegmentId& id) const {
+  static const std::vector<Holder> kNone;
+  const auto found = shards_.find(id);
+  return found == shards_.end() ? kNone : found->second;
+}
+
+std::vector<SegmentId> Whereabouts::all_shards() const {
+  std::vector<SegmentId> ids;
+  for (const auto& [id, holders] : shards_) ids.push_back(id);
+  return ids;
+}
+
+void Whereabouts::damaged(const SegmentId& id, FileKind kind, Place place) {
+  if (!is_global(place)) return remove(id, kind, place);
   const auto found = holders_.find(id);
   if (found == holders_.end()) return;
   for (Holder& holder : found->second)
-    if (holder.copy == copy && holder.place == place) holder.damaged = true;
+    if (holder.kind == kind && holder.place == place) holder.damaged = true;
 }
 
 void Whereabouts::remove(const SegmentId& id, bool global) {
@@ -65,23 +109,84 @@ std::vector<SegmentId> Whereabouts::segments() const {
   return ids;
 }
 
+const Whereabouts::Holder* Whereabouts::original(const SegmentId& id, std::uint64_t bytes) const {
+  for (const Holder& holder : holders(id))
+    if (!holder.is_copy() && holder.bytes == bytes && !is_global(holder.place)) return &holder;
+  return nullptr;
+}
+
+bool Whereabouts::has_member(const Stripe& stripe, std::uint32_t seat) const {
+  const StripeMember& member = stripe.members[seat];
+  return member.empty() || original({stripe.key, member.rank}, member.file_bytes) != nullptr;
+}
+
+bool Whereabouts::has_shard(const Stripe& stripe, std::uint32_t seat, std::uint32_t index) const {
+  const auto& all = shards(shard_id(stripe.key, stripe.number, index));
+  return std::any_of(all.begin(), all.end(), [&](const Holder& h) { return h.seat == seat; });
+}
+
+bool Whereabouts::can_rebuild(const Stripe& stripe, std::uint32_t seat) const {
+  const std::uint32_t seats = stripe.seats();
+  const std::uint32_t k = stripe.level.members;
+  const std::uint32_t m = stripe.level.shards;
+  for (std::uint32_t chunk = 0; chunk < k; ++chunk) {
+    const std::uint32_t codeword = (seat + seats - chunk) % seats;
+    std::uint32_t lost = 0;
+    for (std::uint32_t position = 0; position < k + m; ++position) {
+      const std::uint32_t at = (codeword + position) % seats;
+      const bool there =
+          position < k ? has_member(stripe, at) : has_shard(stripe, at, position - k);
+      lost += there ? 0 : 1;
+    }
+    if (lost > m) return false;
+  }
+  return true;
+}
+
+bool Whereabouts::whole(const Stripe& stripe) const {
+  std::set<Place> taken;
+  for (std::uint32_t seat = 0; seat < stripe.seats(); ++seat) {
+    std::set<Place> places;
+    const StripeMember& member = stripe.members[seat];
+    if (!has_member(stripe, seat)) return false;
+    if (!member.empty())
+      places.insert(original({stripe.key, member.rank}, member.file_bytes)->place);
+    for (std::uint32_t i = 0; i < stripe.level.shards; ++i) {
+      if (!has_shard(stripe, seat, i)) return false;
+      for (const Holder& holder : shards(shard_id(stripe.key, stripe.number, i)))
+        if (holder.seat == seat) places.insert(holder.place);
+    }
+    for (const Place place : places)
+      if (!taken.insert(place).second) return false;
+  }
+  return true;
+}
+
 bool Whereabouts::found(const SegmentRef& segment) const {
   const auto& all = holders(segment.id);
-  return std::any_of(all.begin(), all.end(), [&](const Holder& holder) {
-    return holder.copy || holder.bytes == segment.file_bytes;
-  });
+  if (std::any_of(all.begin(), all.end(), [&](const Holder& holder) {
+        return holder.is_copy() || holder.bytes == segment.file_bytes;
+      }))
+    return true;
+  const Stripe* const stripe = stripe_of(segment.id);
+  if (stripe == nullptr) return false;
+  for (std::uint32_t seat = 0; seat < stripe->seats(); ++seat)
+    if (stripe->members[seat].rank == segment.id.rank) return can_rebuild(*stripe, seat);
+  return false;
 }
 
 bool Whereabouts::safe(const SegmentRef& segment, std::uint32_t losses) const {
-  std::set<Place> places;
-  bool original = false;
-  for (const Holder& holder : holders(segment.id)) {
-    if (is_global(holder.place)) continue;
-    if (!holder.copy && holder.bytes != segment.file_bytes) continue;
-    original = original || !holder.copy;
-    places.insert(holder.place);
+  if (original(segment.id, segment.file_bytes) == nullptr) return false;
+  if (losses == 0) return true;
+  if (segment.shards > 0) {
+    const Stripe* const stripe = stripe_of(segment.id);
+    return stripe != nullptr && whole(*stripe);
   }
-  return original && (losses == 0 || places.size() > segment.copies);
+  std::set<Place> places;
+  for (const Holder& holder : holders(segment.id))
+    if (!is_global(holder.place) && (holder.is_copy() || holder.bytes == segment.file_bytes))
+      places.insert(holder.place);
+  return places.size() > segment.copies;
 }
 
 }  // namespace belay::catalog

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the files of segments are: in which node's directory an original lies, and in which ones
-// copies of it.
+// copies of it; and which shards of its stripe are where.
 #pragma once
 
 #include "base/nouns.hpp"
+#include "base/stripe.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -11,15 +12,17 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace belay::catalog {
 
-/// A file with blocks of a segment: the segment itself, or a copy of it.
+/// A file with blocks of a segment, or a shard of a stripe.
 struct HeldFile {
   SegmentId id;
-  bool copy = false;
+  FileKind kind = FileKind::segment;
   std::uint64_t bytes = 0;
+  std::uint32_t seat = 0;  ///< of a shard: whose it is in the stripe
   auto operator<=>(const HeldFile&) const = default;
 };
 
@@ -31,9 +34,12 @@ class Whereabouts {
   struct Holder {
     Place place = 0;
     Rank keeper = 0;  ///< a rank that can read the file
-    bool copy = false;
+    FileKind kind = FileKind::segment;
     std::uint64_t bytes = 0;
+    std::uint32_t seat = 0;  ///< of a shard
     bool damaged = false;  ///< on the global tier: to be read where nothing else is, not relied on
+
+    bool is_copy() const { return kind == FileKind::copy; }
   };
 
   /// The number of a directory, a new one if it was not heard of before.
@@ -45,27 +51,48 @@ class Whereabouts {
 
   /// The last word on this file counts.
   void add(const HeldFile& file, Place place, Rank keeper);
-  void remove(const SegmentId& id, bool copy, Place place);
+  void remove(const SegmentId& id, FileKind kind, Place place);
   /// This file gave wrong bytes, or could not be opened. On a node it is as good as lost.
-  void damaged(const SegmentId& id, bool copy, Place place);
-  /// All files of the segment: on nodes, or on the global tier.
+  void damaged(const SegmentId& id, FileKind kind, Place place);
+  /// The segment and its copies: on nodes, or on the global tier.
   void remove(const SegmentId& id, bool global);
+  void add(const Stripe& stripe);
+  /// With its shards; members stay.
+  void remove_stripe(VersionKey key, std::uint32_t number);
+
+  /// The stripe that a segment is a member of; nullptr: none that is known.
+  const Stripe* stripe_of(const SegmentId& segment) const;
+  std::vector<const Stripe*> stripes() const;
+  /// Of the shard `shard_id()`, one for each seat that has it.
+  const std::vector<Holder>& shards(const SegmentId& id) const;
+  std::vector<SegmentId> all_shards() const;
 
   /// Originals first.
   const std::vector<Holder>& holders(const SegmentId& id) const;
   std::vector<SegmentId> segments_of(VersionKey key) const;
   std::vector<SegmentId> segments() const;
 
-  /// Its blocks may be found: the original is there with its size, or a copy.
+  /// Its blocks may be found: the original is there with its size, or a copy, or enough of its
+  /// stripe.
   bool found(const SegmentRef& segment) const;
   /// Nothing of it was lost that losses of nodes could make needed: the original, and if there may
-  /// be `losses` as many copies as were made, in different places.
+  /// be `losses` as many copies as were made, in different places, or its whole stripe.
   bool safe(const SegmentRef& segment, std::uint32_t losses) const;
 
  private:
+  const Holder* original(const SegmentId& id, std::uint64_t bytes) const;
+  bool has_member(const Stripe& stripe, std::uint32_t seat) const;
+  bool has_shard(const Stripe& stripe, std::uint32_t seat, std::uint32_t index) const;
+  /// Can what this seat gave to its codewords be had from the others?
+  bool can_rebuild(const Stripe& stripe, std::uint32_t seat) const;
+  bool whole(const Stripe& stripe) const;
+
   std::vector<std::string> directories_;
   std::set<Place> global_;
-  std::map<SegmentId, std::vector<Holder>> holders_;
+  std::map<SegmentId, std::vector<Holder>> holders_;  ///< segments and copies
+  std::map<SegmentId, std::vector<Holder>> shards_;
+  std::map<std::pair<VersionKey, std::uint32_t>, Stripe> stripes_;
+  std::map<SegmentId, std::uint32_t> stripe_of_;  ///< by member: the stripe's number
 };
 
 }  // namespace belay::catalog

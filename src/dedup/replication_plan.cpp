@@ -200,4 +200,37 @@ ReplicationPlan ReplicationPlanner::plan(const Ring& ring) const {
   return plan;
 }
 
+ReplicationPlan ReplicationPlanner::plan_parity() const {
+  const std::size_t copies = layout_->copies();
+  ReplicationPlan plan;
+  plan.copies_ = copies;
+  const auto add_set = [&](std::span<const Rank> storers) {
+    plan.holders_.insert(plan.holders_.end(), storers.begin(), storers.end());
+    plan.holders_.resize(plan.holders_.size() + copies - storers.size(), storers.front());
+    plan.storers_.push_back(static_cast<std::uint8_t>(storers.size()));
+  };
+  add_set({&rank_, 1});
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    const std::uint32_t entry = entry_of_[block];
+    if (entry == kNone) {
+      plan.set_of_.push_back(0);
+      plan.stored_.push_back(block);
+      continue;
+    }
+    const auto designated = table_->designated(entry);
+    const bool natural = designated.size() == copies;
+    const Rank one = Turns(blocks_[block].fingerprint, designated).sender(0);
+    const auto storers = natural ? designated : std::span<const Rank>(&one, 1);
+    plan.set_of_.push_back(static_cast<std::uint32_t>(plan.storers_.size()));
+    add_set(storers);
+    if (!among(storers, rank_)) {
+      plan.left_out_.push_back(block);
+      continue;
+    }
+    plan.stored_.push_back(block);
+    if (natural) plan.natural_.push_back(block);
+  }
+  return plan;
+}
+
 }  // namespace belay::dedup

@@ -39,13 +39,16 @@ class ReplicationPlan {
   /// Blocks that this rank stores, ascending. It may be sent more by others, equal ones among them,
   /// and blocks that it stores or leaves out itself: one copy on this node is enough for all.
   const std::vector<std::uint32_t>& stored() const { return stored_; }
+  /// Of those the ones that as many nodes store as must have them, where parity protects the rest.
+  const std::vector<std::uint32_t>& natural() const { return natural_; }
   /// All others, ascending: their holders store them, and nothing of them is sent.
   const std::vector<std::uint32_t>& left_out() const { return left_out_; }
   /// In the order of the ring from this rank on: nobody is everybody's first.
   const std::vector<Send>& sends() const { return sends_; }
 
   /// The K ranks, on K nodes, that will hold a block: first those that store it from their own
-  /// memory (for a stored block this rank is one of them), then those that are sent a copy.
+  /// memory (for a stored block this rank is one of them), then those that are sent a copy. (Of a
+  /// block that parity protects only its one storer means something.)
   std::span<const Rank> holders(std::uint32_t block) const {
     return {holders_.data() + std::size_t{set_of_[block]} * copies_, copies_};
   }
@@ -59,6 +62,7 @@ class ReplicationPlan {
 
   std::size_t copies_ = 1;
   std::vector<std::uint32_t> stored_;
+  std::vector<std::uint32_t> natural_;
   std::vector<std::uint32_t> left_out_;
   std::vector<Send> sends_;
   std::vector<std::uint32_t> set_of_;  ///< by block: which set of holders
@@ -81,6 +85,10 @@ class ReplicationPlanner {
 
   /// The ring must be the same on all ranks.
   ReplicationPlan plan(const Ring& ring) const;
+
+  /// Where parity takes the place of copies: a block that ranks on K nodes bring is stored by these
+  /// K, any other by one rank only. Nothing is sent.
+  ReplicationPlan plan_parity() const;
 
  private:
   ReplicationPlanner(const NodeLayout& layout, const FrequentBlocks& table,

@@ -108,7 +108,8 @@ Result<void> check_holders(Code code, const Manifest& manifest) {
 std::uint32_t format_of(const Manifest& manifest) {
   if (manifest.level != Level{} || manifest.global || manifest.dump) return kCopiesFormat;
   const auto is_of_the_first = [&](const SegmentRef& segment) {
-    return segment.id.rank == manifest.origin.rank && segment.copies == 0 && segment.nodes == 0;
+    return segment.id.rank == manifest.origin.rank && segment.copies == 0 && segment.nodes == 0 &&
+           segment.shards == 0;
   };
   return std::all_of(manifest.segments.begin(), manifest.segments.end(), is_of_the_first)
              ? kFirstFormat

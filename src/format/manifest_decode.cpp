@@ -85,7 +85,8 @@ Result<void> get_segments(WireReader& reader, std::size_t count, Manifest& manif
     segment.file_bytes = reader.field<std::uint64_t>();
     segment.id.rank = reader.field<Rank>();
     segment.copies = reader.field<std::uint16_t>();
-    segment.nodes = reader.field<std::uint16_t>();
+    segment.nodes = reader.field<std::uint8_t>();
+    segment.shards = reader.field<std::uint8_t>();
   }
   return {};
 }

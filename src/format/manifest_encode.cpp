@@ -81,6 +81,7 @@ void put_segment_ref(WireWriter& writer, const SegmentRef& segment) {
   writer.field(segment.id.rank);
   writer.field(segment.copies);
   writer.field(segment.nodes);
+  writer.field(segment.shards);
 }
 
 void put_region(WireWriter& writer, const RegionRecord& region) {

@@ -29,6 +29,7 @@ bool take_number(std::string_view& text, N& number) {
 std::optional<NameKind> take_kind(std::string_view& text) {
   if (take_prefix(text, "segment-")) return NameKind::segment;
   if (take_prefix(text, "copy-")) return NameKind::copy;
+  if (take_prefix(text, "shard-")) return NameKind::shard;
   if (take_prefix(text, "manifest-")) return NameKind::manifest;
   if (take_prefix(text, "run-")) return NameKind::run;
   if (take_prefix(text, "closed-")) return NameKind::closed;
@@ -41,6 +42,8 @@ std::string final_name(const ParsedName& parts) {
       return segment_name({parts.key, parts.rank});
     case NameKind::copy:
       return copy_name({parts.key, parts.rank});
+    case NameKind::shard:
+      return shard_name({parts.key, parts.rank});
     case NameKind::manifest:
       return manifest_name(parts.key, parts.rank);
     case NameKind::run:
@@ -64,6 +67,15 @@ std::string segment_name(const SegmentId& id) {
 
 std::string copy_name(const SegmentId& id) {
   return fmt::format("copy-{:06}-{:010}-{:06}", id.key.run, id.key.version, id.rank);
+}
+
+std::string shard_name(const SegmentId& id) {
+  return fmt::format("shard-{:06}-{:010}-{:06}", id.key.run, id.key.version, id.rank);
+}
+
+std::string file_name(const SegmentId& id, FileKind kind) {
+  if (kind == FileKind::shard) return shard_name(id);
+  return kind == FileKind::copy ? copy_name(id) : segment_name(id);
 }
 
 std::string manifest_name(VersionKey key, Rank rank) {

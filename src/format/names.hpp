@@ -13,6 +13,9 @@ namespace belay::format {
 std::string segment_name(const SegmentId& id);  ///< segment-000001-0000000012-000003
 /// A copy, perhaps partial, of that segment, on another node: copy-000001-0000000012-000003.
 std::string copy_name(const SegmentId& id);
+/// `id` as shard_id() makes it: shard-000001-0000000012-000768.
+std::string shard_name(const SegmentId& id);
+std::string file_name(const SegmentId& id, FileKind kind);
 std::string manifest_name(VersionKey key, Rank rank);  ///< manifest-000001-0000000012-000003
 std::string run_name(Run run);                         ///< run-000001
 /// The last run that ended well, and its last number: closed-000001-0000000012.
@@ -21,13 +24,13 @@ std::string temporary_name(const std::string& name);  ///< name + ".tmp"
 inline constexpr std::string_view kSettledName = "settled";
 inline constexpr std::string_view kLockName = "lock";
 
-enum class NameKind { segment, copy, manifest, run, closed };
+enum class NameKind { segment, copy, shard, manifest, run, closed };
 
 struct ParsedName {
   NameKind kind = NameKind::segment;
   bool temporary = false;
   VersionKey key;  ///< of a run: only key.run
-  Rank rank = 0;
+  Rank rank = 0;   ///< of a shard: its number
 };
 
 /// Exactly the names that the functions above make; anything else is none of ours.

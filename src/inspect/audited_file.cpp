@@ -27,8 +27,8 @@ AuditedFile AuditedFile::read(const StoreView& view, SegmentAudit& audit, const 
 }
 
 std::string AuditedFile::name() const {
-  return source.kind == store::FileKind::copy ? format::copy_name(source.id)
-                                              : format::segment_name(source.id);
+  return source.kind == FileKind::copy ? format::copy_name(source.id)
+                                       : format::segment_name(source.id);
 }
 
 std::optional<Flaw> AuditedFile::damage(const StoreView& view) const {

@@ -46,7 +46,7 @@ class PartSearch {
     const auto sources = sources_.of(segment.id);
     const bool copied = has_natural_copies(*part_.manifest, segment.id.key) ||
                         std::any_of(sources.begin(), sources.end(), [](const BlockSource& source) {
-                          return source.kind == store::FileKind::copy;
+                          return source.kind == FileKind::copy;
                         });
     const auto lacking = copied ? lacking_of(holder) : std::nullopt;
     if (lacking == 0u) return;
@@ -109,8 +109,8 @@ class PartSearch {
 
 BlockSources::BlockSources(const std::vector<NodeView>& nodes) {
   for (const auto& [name_kind, kind] :
-       {std::pair(format::NameKind::segment, store::FileKind::segment),
-        std::pair(format::NameKind::copy, store::FileKind::copy)})
+       {std::pair(format::NameKind::segment, FileKind::segment),
+        std::pair(format::NameKind::copy, FileKind::copy)})
     for (std::size_t node = 0; node < nodes.size(); ++node)
       for (const FoundFile& file : nodes[node].files) {
         if (!file.regular || !file.parsed || file.parsed->temporary) continue;
@@ -136,7 +136,7 @@ std::optional<std::uint64_t> BlockSources::segment_bytes(const StoreView& view,
   const auto file = files_.find(id);
   if (!is_new || file == files_.end()) return entry->second;
   for (const BlockSource& source : file->second) {
-    if (source.kind != store::FileKind::segment || entry->second) continue;
+    if (source.kind != FileKind::segment || entry->second) continue;
     if (auto bytes = view.tier(source.node).touch(format::segment_name(id))) entry->second = *bytes;
   }
   return entry->second;

@@ -20,7 +20,7 @@ namespace belay::inspect {
 struct BlockSource {
   std::size_t node = 0;
   SegmentId id;
-  store::FileKind kind = store::FileKind::segment;
+  FileKind kind = FileKind::segment;
 };
 
 class BlockSources {

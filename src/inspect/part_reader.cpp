@@ -91,10 +91,10 @@ Result<void> PartReader::hold_own(const BlockSources& sources, const PartView& p
   const SegmentRef& segment = manifest_.segments[holder];
   std::vector<Source>& own = sources_[holder];
   // Through the part's node all others are looked at as well.
-  const BlockSource original{part.node, segment.id, store::FileKind::segment};
+  const BlockSource original{part.node, segment.id, FileKind::segment};
   own.push_back({original, segment.file_bytes, {}, {}});
   for (const BlockSource& source : sources.of(segment.id))
-    if (source.kind == store::FileKind::copy) own.push_back({source, segment.file_bytes, {}, {}});
+    if (source.kind == FileKind::copy) own.push_back({source, segment.file_bytes, {}, {}});
   hold(own.front());
   if (!own.front().lost) return {};
   if (has_natural_copies(manifest_, segment.id.key)) {

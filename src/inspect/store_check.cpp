@@ -6,6 +6,7 @@
 #include "inspect/block_sources.hpp"
 #include "inspect/elsewhere_blocks.hpp"
 #include "inspect/manifest_cache.hpp"
+#include "inspect/natural_copies.hpp"
 
 #include <algorithm>
 #include <map>
@@ -29,8 +30,9 @@ struct Reference {
 struct Verdict {
   AuditedFile segment;
   std::vector<AuditedFile> copies;
-  std::set<std::uint64_t> told_offsets;  ///< bad blocks of the segment that cost a version
-  bool told = false;                     ///< its loss has cost a version
+  std::set<std::uint64_t> told_offsets;   ///< bad blocks of the segment that cost a version
+  std::set<std::uint64_t> equal_offsets;  ///< those that segments of other ranks have as well
+  bool told = false;                      ///< its loss has cost a version
 
   bool copies_have(const Manifest& manifest, const BlockName& name) const {
     return std::any_of(copies.begin(), copies.end(), [&](const AuditedFile& copy) {
@@ -42,7 +44,11 @@ struct Verdict {
 class StoreCheck {
  public:
   StoreCheck(const StoreView& view, const CheckProgress& progress)
-      : view_(view), progress_(progress), manifests_(view), sources_(view.nodes()) {}
+      : view_(view),
+        progress_(progress),
+        manifests_(view),
+        sources_(view.nodes()),
+        natural_(view, sources_) {}
 
   Result<CheckReport> run(unsigned threads);
 
@@ -70,6 +76,7 @@ class StoreCheck {
   const CheckProgress& progress_;
   ManifestCache manifests_;
   BlockSources sources_;
+  NaturalCopies natural_;
   std::optional<SegmentAudit> audit_;
   /// By rank first, so that the manifests of one rank serve for all its segments.
   std::map<std::tuple<Rank, VersionKey>, std::vector<Reference>> segments_;
@@ -158,10 +165,12 @@ Verdict StoreCheck::audit(const SegmentId& id, const std::vector<Reference>& ref
     if (!audited.lost) elsewhere_blocks_.find_in(*audited.file, id, audited.bad_offsets);
     return audited;
   };
-  Verdict verdict{
-      .segment = read({node, id, store::FileKind::segment}), .copies = {}, .told_offsets = {}};
+  Verdict verdict{.segment = read({node, id, FileKind::segment}),
+                  .copies = {},
+                  .told_offsets = {},
+                  .equal_offsets = {}};
   for (const BlockSource& source : sources_.of(id))
-    if (source.kind == store::FileKind::copy) verdict.copies.push_back(read(source));
+    if (source.kind == FileKind::copy) verdict.copies.push_back(read(source));
   return verdict;
 }
 
@@ -229,10 +238,15 @@ Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& r
   for_each_block(*manifest, holder, [&](const RegionRecord& region, const BlockName& name) {
     if (!lost && verdict.segment.has_good(name)) return;
     if (verdict.copies_have(*manifest, name)) return;
+    const auto* bad = lost ? nullptr : verdict.segment.file->find(name.fingerprint, name.length);
+    if (natural_.have(*audit_, *manifest, id.key, name)) {
+      if (bad != nullptr) verdict.equal_offsets.insert(bad->offset);
+      return;
+    }
     Counts& here = counts[&region];
     if (lost) {
       ++here.lost;
-    } else if (const auto* bad = verdict.segment.file->find(name.fingerprint, name.length)) {
+    } else if (bad != nullptr) {
       ++here.damaged;
       verdict.told_offsets.insert(bad->offset);
     } else {
@@ -250,7 +264,8 @@ Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& r
   }
   // Without copies a version that counts on a lost segment does not exist, even if it needs no
   // block of it.
-  const bool uncopied = lost && verdict.copies.empty() && counts.empty();
+  const bool uncopied =
+      lost && verdict.copies.empty() && counts.empty() && !has_natural_copies(*manifest, id.key);
   if (uncopied) report_.flaws.push_back(flaw);
   verdict.told = verdict.told || uncopied || !counts.empty();
   return {};
@@ -269,7 +284,7 @@ void StoreCheck::add_segment_damage(const Verdict& verdict, bool holds) {
     flaw.code = segment.lost->code();
     const bool gone = flaw.code == Code::not_found;
     flaw.reason = gone ? "is missing" : segment.lost->message();
-    if (holds) flaw.reason += "; copies have what versions need of it";
+    if (holds) flaw.reason += "; other files have what versions need of it";
     (gone ? report_.replaced : report_.flaws).push_back(std::move(flaw));
     return;
   }
@@ -279,7 +294,9 @@ void StoreCheck::add_segment_damage(const Verdict& verdict, bool holds) {
     const BlockName name{block.fingerprint, block.length};
     const bool copied = std::any_of(verdict.copies.begin(), verdict.copies.end(),
                                     [&](const AuditedFile& copy) { return copy.has_good(name); });
-    const char* why = copied                                         ? "but a copy has it"
+    const char* why = copied ? "but a copy has it"
+                      : verdict.equal_offsets.contains(block.offset)
+                          ? "but another rank's segment has it"
                       : elsewhere_blocks_.wants(*segment.file, name) ? "and other ranks need it"
                                                                      : "but no version needs it";
     ++reasons.try_emplace(why, block.offset, 0).first->second.second;
@@ -357,7 +374,7 @@ void StoreCheck::check_unlisted() {
       if (use == SegmentUse::unneeded)
         report_.leftovers.push_back({node, file.name, file.bytes, temporary});
       if (use == SegmentUse::unknown && !view_.identities().empty())
-        check_doubtful({node, id, copy ? store::FileKind::copy : store::FileKind::segment});
+        check_doubtful({node, id, copy ? FileKind::copy : FileKind::segment});
     }
   }
 }

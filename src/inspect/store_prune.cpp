@@ -6,6 +6,7 @@
 #include "vote/publish.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -52,6 +53,23 @@ Result<void> remove_shares(const StoreView& view, const Shares& shares, Log& log
   return {};
 }
 
+/// Checkpoints and dumps each by themselves, newest first.
+std::vector<VersionKey> versions_to_prune(const std::vector<store::KnownVersion>& known,
+                                          const store::RetentionRule& rule) {
+  std::vector<VersionKey> keys = store::versions_to_retire(known, rule);
+  std::vector<store::KnownVersion> dumps;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(dumps),
+               [](const auto& version) { return version.dump; });
+  for (store::KnownVersion& version : dumps) {
+    version.dump = false;
+    version.strength = 0;
+  }
+  const auto old = store::versions_to_retire(dumps, rule);
+  keys.insert(keys.end(), old.begin(), old.end());
+  std::sort(keys.begin(), keys.end(), std::greater<>());
+  return keys;
+}
+
 }  // namespace
 
 std::uint64_t PrunePlan::bytes() const {
@@ -71,7 +89,7 @@ Result<PrunePlan> plan_prune(const StoreView& view, std::uint64_t keep) {
   std::vector<store::KnownVersion> known;
   for (const VersionView& version : view.versions()) known.push_back(known_of(version));
   PrunePlan plan;
-  plan.versions = store::versions_to_retire(known, rule);
+  plan.versions = versions_to_prune(known, rule);
   const std::set<VersionKey> retired(plan.versions.begin(), plan.versions.end());
   std::erase_if(known, [&](const auto& version) { return retired.contains(version.key); });
   for (PlannedFile& file : files_of(view, format::NameKind::manifest))

@@ -29,7 +29,7 @@ struct PrunePlan {
   std::uint64_t bytes() const;
 };
 
-/// All but the `keep` newest whole versions and what is newer than the last of these, and the
+/// All but the `keep` newest whole versions (of dumps likewise) and what is newer than the last of these, and the
 /// segments that nothing counts on then, with their copies. corruption if the store is a mixture.
 /// REQUIRES: keep > 0.
 Result<PrunePlan> plan_prune(const StoreView& view, std::uint64_t keep);

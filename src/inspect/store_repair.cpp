@@ -3,6 +3,7 @@
 
 #include "base/try.hpp"
 #include "format/manifest.hpp"
+#include "inspect/quarantine.hpp"
 #include "vote/publish.hpp"
 
 #include <algorithm>
@@ -163,24 +164,9 @@ void StoreRepair::choose_versions() {
 
 Result<void> StoreRepair::move(std::size_t node, const std::string& file,
                                const std::string& reason) {
-  const std::string directory = view_.nodes()[node].directory;
-  const std::string quarantine = directory + "/" + kQuarantineName;
-  os::Files& files = view_.files();
-  // Of something else in its place: the store is at fault, not how the tool was called.
-  if (auto made = files.make_directory(quarantine); !made)
-    return fail(
-        made.error().code() == Code::invalid_argument ? Code::corruption : made.error().code(),
-        "{}", made.error().message());
-  for (int copy = 1;; ++copy) {
-    const std::string to =
-        copy == 1 ? quarantine + "/" + file : fmt::format("{}/{}.{}", quarantine, file, copy);
-    auto moved = files.rename_new(directory + "/" + file, to);
-    if (!moved && moved.error().code() == Code::busy) continue;
-    BELAY_TRY(moved);
-    BELAY_TRY(files.sync_directory(quarantine));
-    note("moved to quarantine", node, file, reason);
-    return {};
-  }
+  BELAY_TRY(move_to_quarantine(view_.files(), view_.nodes()[node].directory, file));
+  note("moved to quarantine", node, file, reason);
+  return {};
 }
 
 Result<void> StoreRepair::sync() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making a damaged store one that opens cleanly, with the versions that are still whole.
 //
-// Without copies elsewhere no damaged byte comes back, so nothing that is damaged is destroyed:
+// What copies elsewhere have is made again by store_rebuild. Without them no damaged byte comes
+// back, so nothing that is damaged is destroyed:
 // what belongs to damaged versions goes to `quarantine/` in its node's directory, where no job
 // looks. Only what no version ever needs again is removed. What a whole or incomplete version needs
 // stays, as do files that could merely not be read or understood. A store without any whole version
@@ -17,8 +18,6 @@
 #include <vector>
 
 namespace belay::inspect {
-
-inline constexpr const char* kQuarantineName = "quarantine";
 
 struct RepairStep {
   std::string action;  ///< "moved to quarantine", "removed", "made again", "left as a trace"

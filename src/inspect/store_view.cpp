@@ -71,8 +71,11 @@ const VersionView* StoreView::find(VersionKey key) const {
 }
 
 const VersionView* StoreView::newest_whole() const {
-  for (const VersionView& version : versions_)
-    if (version.state == VersionState::whole) return &version;
+  for (const VersionView& version : versions_) {
+    const Manifest* manifest = version.any_manifest();
+    const bool dump = manifest != nullptr && manifest->dump;
+    if (version.state == VersionState::whole && !dump) return &version;
+  }
   return nullptr;
 }
 
@@ -112,8 +115,11 @@ vote::Survey survey_of(const StoreView& view, Rank rank) {
     const PartView* part = version.part(rank);
     if (part == nullptr) continue;
     const bool readable = part->manifest && version.state == VersionState::whole;
-    survey.manifests.push_back(
-        {version.key, rank, part->manifest ? part->manifest->parent : VersionKey{}, readable});
+    survey.manifests.push_back({.key = version.key,
+                                .rank = rank,
+                                .parent = part->manifest ? part->manifest->parent : VersionKey{},
+                                .readable = readable,
+                                .dump = part->manifest && part->manifest->dump});
   }
   return survey;
 }

@@ -97,7 +97,7 @@ class StoreView {
   bool closed() const { return closed_run_ != 0; }
 
   const VersionView* find(VersionKey key) const;
-  const VersionView* newest_whole() const;
+  const VersionView* newest_whole() const;  ///< but for dumps, which nobody chooses by himself
   /// Versions are known to have existed, though perhaps none can be read: what a session's latest()
   /// would say.
   bool has_existed() const;

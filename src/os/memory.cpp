@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #if defined(__x86_64__)
@@ -16,6 +17,9 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+// Less than this comes from the heap: a mapping, and a fault for each of its pages, would cost more
+// than to fill it with zeros.
+constexpr std::size_t kWorthMapping = std::size_t{512} << 10;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers do not know
 
 #if defined(__x86_64__)
@@ -38,26 +42,42 @@ bool can_stream() {
 }
 #endif
 
+void* take_from_heap(std::size_t bytes) {
+  void* const place = std::aligned_alloc(kPageBytes, bytes);
+  if (place != nullptr) std::memset(place, 0, bytes);
+  return place;
+}
+
+void* map_pages(std::size_t bytes) {
+  void* const mapped =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  if (bytes % kHugePageBytes == 0) ::madvise(mapped, bytes, MADV_HUGEPAGE);  // only an advice
+  for (std::size_t at = 0; at < bytes; at += kPageBytes)
+    static_cast<std::byte*>(mapped)[at] = std::byte{0};
+  return mapped;
+}
+
 }  // namespace
 
 Result<AlignedMemory> AlignedMemory::allocate(std::size_t bytes) {
   const std::size_t unit = bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes;
   const std::size_t rounded = (bytes + unit - 1) / unit * unit;
-  void* mapped =
-      ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED)
+  void* const place = rounded < kWorthMapping ? take_from_heap(rounded) : map_pages(rounded);
+  if (place == nullptr)
     return Unexpected(Error(Code::no_space, "staging: no memory for " + std::to_string(rounded) +
                                                 " bytes: " + std::strerror(errno) +
                                                 " (lower `staging` or free memory)"));
-  if (unit == kHugePageBytes) ::madvise(mapped, rounded, MADV_HUGEPAGE);  // only an advice
   AlignedMemory memory;
-  memory.bytes_ = {static_cast<std::byte*>(mapped), rounded};
-  for (std::size_t at = 0; at < rounded; at += kPageBytes) memory.bytes_[at] = std::byte{0};
+  memory.bytes_ = {static_cast<std::byte*>(place), rounded};
   return memory;
 }
 
 AlignedMemory::~AlignedMemory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  if (bytes_.size() < kWorthMapping)
+    std::free(bytes_.data());
+  else
+    ::munmap(bytes_.data(), bytes_.size());
 }
 
 Result<void> populate(std::span<std::byte> bytes) {

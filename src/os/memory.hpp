@@ -10,7 +10,7 @@
 
 namespace belay::os {
 
-/// Page-aligned, faulted-in memory of its own mapping. Move-only.
+/// Page-aligned, faulted-in memory, zeros at first. Move-only.
 class AlignedMemory {
  public:
   AlignedMemory() = default;

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -34,6 +36,27 @@ class MappedFile {
  private:
   void* mapped_ = nullptr;
 };
+
+TEST(AlignedMemory, IsWholePagesOfZerosWhateverLayThereBefore) {
+  for (const std::size_t bytes : {std::size_t{1}, kPage, 3 * kPage + 5, std::size_t{300} << 10,
+                                  std::size_t{600} << 10, std::size_t{3} << 20})
+    for (int turn = 0; turn < 2; ++turn) {
+      auto memory = AlignedMemory::allocate(bytes);
+      ASSERT_TRUE(memory);
+      EXPECT_GE(memory->size(), bytes);
+      EXPECT_EQ(memory->size() % kPage, 0u);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->bytes().data()) % kPage, 0u);
+      EXPECT_TRUE(std::all_of(memory->bytes().begin(), memory->bytes().end(),
+                              [](std::byte byte) { return byte == std::byte{0}; }));
+      std::memset(memory->bytes().data(), 0xff, memory->size());
+    }
+}
+
+TEST(AlignedMemory, SaysWhenThereIsNone) {
+  const auto memory = AlignedMemory::allocate(std::size_t{1} << 60);
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().code(), Code::no_space);
+}
 
 TEST(Populate, KeepsWhatIsWritten) {
   MappedFile file(4 * kPage);

@@ -27,6 +27,7 @@ class PosixFile final : public File {
  private:
   bool set_direct(bool direct);
   bool may_retry_buffered(int error, bool was_direct);
+  bool in_memory() const;
   Unexpected failed(const char* operation) const;
 
   Descriptor descriptor_;

@@ -6,12 +6,14 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +38,11 @@ bool forbid(long call, int error) {
   const sock_fprog filter{.len = 4, .filter = program};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+bool in_memory(const std::string& directory) {
+  struct statfs status {};
+  return ::statfs(directory.c_str(), &status) == 0 && status.f_type == TMPFS_MAGIC;
 }
 
 class PosixFilesTest : public ::testing::Test {
@@ -111,12 +118,24 @@ TEST_F(PosixFilesTest, ReservingIsOptionalForAFileSystem) {
 }
 
 TEST_F(PosixFilesTest, ReservingMoreThanThereIsIsNoSpace) {
+  if (in_memory(root_)) GTEST_SKIP() << "nothing is reserved in memory; point TMPDIR to a disk";
   EXPECT_EQ(in_child([&] {
               if (!forbid(SYS_fallocate, ENOSPC)) return 1;
               const auto reserved = posix_files().create(path("a"), false).value()->reserve(4096);
               return !reserved && reserved.error().code() == Code::no_space ? 0 : 2;
             }),
             0);
+}
+
+TEST_F(PosixFilesTest, NothingIsReservedInMemory) {
+  if (!in_memory("/dev/shm")) GTEST_SKIP() << "/dev/shm is not in memory";
+  const std::string name = "/dev/shm/" + fs::path(root_).filename().string();
+  EXPECT_EQ(in_child([&] {
+              if (!forbid(SYS_fallocate, ENOSPC)) return 1;
+              return posix_files().create(name, false).value()->reserve(4096) ? 0 : 2;
+            }),
+            0);
+  EXPECT_TRUE(fs::remove(name));
 }
 
 TEST_F(PosixFilesTest, FailureOfSyncIsReported) {

@@ -23,8 +23,12 @@ class SkewedRows {
     return SkewedRows(*std::move(memory), row_bytes, stride);
   }
 
+  SkewedRows() = default;  ///< no rows
   std::size_t row_bytes() const { return row_bytes_; }
   MutableBytes operator[](std::size_t row) {
+    return memory_.bytes().subspan(row * stride_, row_bytes_);
+  }
+  Bytes operator[](std::size_t row) const {
     return memory_.bytes().subspan(row * stride_, row_bytes_);
   }
 
@@ -36,8 +40,8 @@ class SkewedRows {
       : memory_(std::move(memory)), row_bytes_(row_bytes), stride_(stride) {}
 
   os::AlignedMemory memory_;
-  std::size_t row_bytes_;
-  std::size_t stride_;
+  std::size_t row_bytes_ = 0;
+  std::size_t stride_ = 0;
 };
 
 }  // namespace belay::redundancy

@@ -95,6 +95,12 @@ StripeLayout::Piece StripeLayout::piece_with(const StripePart& part, std::uint64
   return {codeword, position, range_at(codeword, position)};
 }
 
+Result<StripeLayout> layout_of(const Stripe& stripe) {
+  std::vector<std::uint64_t> bytes;
+  for (const StripeMember& member : stripe.members) bytes.push_back(member.bytes());
+  return StripeLayout::make({stripe.level.members, stripe.level.shards}, std::move(bytes));
+}
+
 Result<std::vector<StripeLayout>> layouts_of_set(
     const ErasureScheme& scheme, std::span<const std::vector<std::uint64_t>> segment_bytes) {
   std::size_t stripes = 0;

@@ -5,6 +5,8 @@
 
 #include "redundancy/erasure_code.hpp"
 
+#include "base/stripe.hpp"
+
 #include <belay/result.hpp>
 
 #include <cstdint>
@@ -120,6 +122,9 @@ class StripeLayout {
   ErasureScheme scheme_;
   std::vector<std::uint64_t> member_bytes_;
 };
+
+/// That of a stripe: its members without their gaps.
+Result<StripeLayout> layout_of(const Stripe& stripe);
 
 /// The stripes of a set whose nodes have several segments each, one for each of their ranks, in the
 /// order of ranks: stripe j has the j-th of every node, and a member of length 0 where a node has

@@ -53,7 +53,7 @@ class Fetch {
     }
     Fetched fetched{{}, std::move(damaged_)};
     for (const StoredFile& file : server_.unreadable())
-      fetched.damaged.push_back({file.id, file.copy, file.place});
+      fetched.damaged.push_back({file.id, file.kind, file.place});
     for (Pending& block : pending_) fetched.left.push_back(std::move(block.block));
     return fetched;
   }
@@ -86,7 +86,7 @@ const std::vector<Candidate>& Fetch::candidates_for(const SegmentId& id) {
   for (const SegmentId& each : ids)
     for (const auto& holder : whereabouts_.holders(each))
       if (!whereabouts_.is_global(holder.place))  // read_global() has looked there
-        found->second.push_back({holder.keeper, {each, holder.copy, holder.place}});
+        found->second.push_back({holder.keeper, {each, holder.kind, holder.place}});
   return found->second;
 }
 
@@ -110,7 +110,7 @@ void Fetch::take(std::vector<Pending*>& asked, std::span<const std::byte> answer
     if (reader.field<std::uint8_t>() == 0) continue;
     const auto bytes = reader.bytes(wanted.length);
     if (bytes.size() != wanted.length || equipment_.hasher.hash(bytes) != wanted.fingerprint) {
-      damaged_.push_back({file.id, file.copy, file.place});
+      damaged_.push_back({file.id, file.kind, file.place});
       continue;
     }
     os::copy_past_cache(wanted.to, bytes.data(), wanted.fits);

@@ -31,7 +31,7 @@ std::vector<BlockQuestion> decode_questions(std::span<const std::byte> bytes) {
     question.file.id.key.run = reader.field<Run>();
     question.file.id.key.version = reader.field<Version>();
     question.file.id.rank = reader.field<Rank>();
-    question.file.copy = reader.field<std::uint8_t>() != 0;
+    question.file.kind = static_cast<FileKind>(reader.field<std::uint8_t>());
     question.file.place = reader.field<catalog::Whereabouts::Place>();
     question.fingerprint.low = reader.field<std::uint64_t>();
     question.fingerprint.high = reader.field<std::uint64_t>();
@@ -49,7 +49,7 @@ std::vector<std::byte> encode_questions(const std::vector<BlockQuestion>& questi
   for (const BlockQuestion& question : questions) {
     writer.pair(question.file.id.key.run, question.file.id.key.version);
     writer.field(question.file.id.rank);
-    writer.field(static_cast<std::uint8_t>(question.file.copy));
+    writer.field(static_cast<std::uint8_t>(question.file.kind));
     writer.field(question.file.place);
     writer.pair(question.fingerprint.low, question.fingerprint.high);
     writer.field(question.length);
@@ -61,8 +61,7 @@ store::SegmentFile* BlockServer::open(const StoredFile& file) {
   const auto [found, is_new] = files_.try_emplace(file);
   if (is_new) {
     auto& place = store::place_in(tier_, whereabouts_.directory(file.place));
-    auto opened = store::SegmentFile::open(
-        place, file.id, store_, {}, file.copy ? store::FileKind::copy : store::FileKind::segment);
+    auto opened = store::SegmentFile::open(place, file.id, store_, {}, file.kind);
     if (opened) {
       opened->sort_blocks();
       found->second.emplace(*std::move(opened));

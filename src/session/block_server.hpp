@@ -20,7 +20,7 @@ namespace belay::session {
 /// A segment, or the copy of it in one place.
 struct StoredFile {
   SegmentId id;
-  bool copy = false;
+  FileKind kind = FileKind::segment;
   catalog::Whereabouts::Place place = 0;
   auto operator<=>(const StoredFile&) const = default;
 };

@@ -24,6 +24,7 @@
 #include "session/restorer.hpp"
 #include "session/schedule.hpp"
 #include "session/version_capture.hpp"
+#include "session/voyage.hpp"
 #include "session/worker.hpp"
 #include "vote/claim.hpp"
 #include "vote/holdings.hpp"
@@ -42,6 +43,7 @@ struct CoreParts {
   std::unique_ptr<Log> log;
   os::Clock* clock = nullptr;
   std::unique_ptr<ranks::Group> group;
+  std::unique_ptr<ranks::Group> voyages;  ///< for the worker; null: it must not communicate
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
@@ -71,6 +73,9 @@ class SessionCore {
   Result<Version> commit();
   Result<Version> wait();
   Result<void> close();
+  using Buffers = std::span<const std::span<const std::byte>>;
+  Result<Version> dump(Buffers buffers, int copies);
+  Result<void> load(Version version, std::span<const std::span<std::byte>> buffers);
 
   ranks::Group& group() { return *parts_.group; }
 
@@ -83,7 +88,17 @@ class SessionCore {
 
  private:
   /// Collective calls, so that ranks notice when they make different ones.
-  enum class Call : std::uint64_t { due = 1, checkpoint, begin, commit, wait, restore, close };
+  enum class Call : std::uint64_t {
+    due = 1,
+    checkpoint,
+    begin,
+    commit,
+    wait,
+    restore,
+    dump,
+    load,
+    close
+  };
 
   /// Removal of retired files, by the worker.
   struct Housekeeping {
@@ -101,12 +116,14 @@ class SessionCore {
     Version asked = 0;  ///< must be the same on all
     bool idle = true;
     bool agrees = true;
+    bool holds = false;   ///< there is memory for what must go in the background
     bool drained = true;  ///< no version is on its way to the global tier
   };
   Result<Meeting> meet(Call call, Meeting mine);
   static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
   /// Another rank has closed the session while this one called something else.
   void end_with_others();
+  void note_lost_peer();
   /// Collective. `ends`: nobody minds to wait.
   Result<void> decide_flight(bool exists, bool ends);
   void adopt_flight();
@@ -133,6 +150,8 @@ class SessionCore {
   Result<void> capture_region(const std::string& name, capture::Regions::Region& region);
   Result<void> capture_rest();
   Result<Version> seal_version(std::uint64_t entry_ns);
+  /// The version was captured, and is durable when the worker is done with it.
+  Version note_captured(std::uint64_t sealed_ns);
   Error give_up_version(const Error& error, std::uint64_t entry_ns);
   void close_ledger(Ledger& ledger, std::uint64_t entry_ns) const;
   void add_last_to_total();
@@ -146,11 +165,15 @@ class SessionCore {
   Result<void> tell_damaged(const std::vector<session::LostFile>& damaged);
   /// Segments that this rank has, but could not read these blocks of.
   std::vector<session::LostFile> damaged_here(const std::vector<session::LostBlock>& blocks) const;
-  /// Collective. `captured` is this rank's success. Ranks decide who stores what and keeps copies
-  /// of it, and exchange these. All succeed, or all fail.
-  Result<void> share_version(const Result<void>& captured, std::uint64_t entry_ns);
-  Result<void> exchange_copies(const session::VersionPlan& plan,
-                               std::span<const session::BroughtBlock> brought);
+  /// Collective. `captured` is this rank's success, `holds` says that it has memory for unsafe
+  /// blocks. All succeed, or all fail; true: all have the memory.
+  Result<bool> agree_captured(const Result<void>& captured, bool holds = false);
+  /// Collective. All that follows capture: ranks decide who stores what and keeps copies of it, and
+  /// exchange these, in the background if they can.
+  Result<Version> share_and_seal(const Result<void>& captured, std::uint64_t entry_ns);
+  Result<void> share_here(std::uint64_t entry_ns);
+  Result<Version> share_in_background(std::uint64_t entry_ns);
+  std::shared_ptr<session::Voyage> make_voyage();
   /// Collective. The version in flight exists: copies of its manifests get their names before
   /// anybody is told.
   Result<void> name_kept_manifests();
@@ -175,6 +198,15 @@ class SessionCore {
   /// Collective. What no version on the global tier needs any more is removed there.
   Result<void> keep_global_house();
   void finish_global_housekeeping();
+  // core_dump.cpp: versions that stand alone.
+  Result<void> take_dump(Buffers buffers, VersionKey key, const Level& level,
+                         std::uint64_t entry_ns);
+  Result<void> capture_dump(Buffers buffers, VersionKey key, const Level& level,
+                            catalog::Catalog& nothing, dedup::LocalDedup& own,
+                            std::uint64_t entry_ns);
+  /// Collective. Waits until this rank has voted or failed, as `taken` says, and learns whether
+  /// all have.
+  Result<Version> finish_dump(VersionKey key, std::uint64_t asked, const Result<void>& taken);
 
   // core_restore.cpp: the way back.
   /// Does this rank's step of the attempt go well on all ranks? If not, `reason` says why.
@@ -210,9 +242,8 @@ class SessionCore {
   std::optional<Level> healing_;             ///< the next version has this level at least
   std::optional<dedup::NodeLayout> layout_;  ///< for the level of the version under way
   session::ExchangeWindows windows_;
-  std::vector<session::Share> shares_;      ///< of the version in flight, by rank
-  std::vector<std::vector<Rank>> keepers_;  ///< of its manifests, by rank
-  std::optional<Error> spoiled_;            ///< why the version begun cannot be committed
+  std::optional<Error> spoiled_;  ///< why the version begun cannot be committed
+  std::optional<Error> lost_;     ///< a peer is; nobody can be asked any more
 
   std::shared_ptr<session::Flight> flight_;
   bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mistakes.hpp"
 #include "base/try.hpp"
-#include "format/manifest.hpp"
 #include "format/names.hpp"
-#include "format/vector_sink.hpp"
 #include "session/core.hpp"
 #include "vote/agreement.hpp"
 
@@ -13,31 +11,28 @@
 namespace belay::detail {
 namespace {
 
-// Of the memory for capture so much is lent to each of two windows.
-constexpr std::uint64_t kWindowsPerStaging = 8;
-constexpr std::uint64_t kLeastWindowBytes = std::uint64_t{8} << 20;
-
-std::string name_of(const session::LostFile& file) {
-  return file.copy ? format::copy_name(file.id) : format::segment_name(file.id);
-}
+std::string name_of(const session::LostFile& file) { return format::file_name(file.id, file.kind); }
 
 }  // namespace
 
 std::vector<session::LostFile> SessionCore::look_for_lost_files() {
   std::vector<session::LostFile> lost;
   const auto& whereabouts = parts_.claim.whereabouts;
-  for (const SegmentId& id : whereabouts.segments())
-    for (const auto& holder : whereabouts.holders(id)) {
+  const auto look = [&](const SegmentId& id, const auto& holders) {
+    for (const auto& holder : holders) {
       if (holder.keeper != rank_ || whereabouts.is_global(holder.place)) continue;
-      const session::LostFile file{id, holder.copy, holder.place};
+      const session::LostFile file{id, holder.kind, holder.place};
       auto& place = store::place_in(equipment_.tier, whereabouts.directory(holder.place));
       const auto bytes = place.touch(name_of(file));
-      // Nobody has written down how long a partial copy is, so only its absence shows.
+      // Nobody has written down how long a partial copy or a shard is: only its absence shows.
       if (bytes && (*bytes == holder.bytes || holder.bytes == 0)) continue;
       lost.push_back(file);
       log_.warn("{}/{} is {}: its blocks are written again", equipment_.tier.place(), name_of(file),
                 bytes ? "cut short" : "missing or unreadable (" + bytes.error().message() + ")");
     }
+  };
+  for (const SegmentId& id : whereabouts.segments()) look(id, whereabouts.holders(id));
+  for (const SegmentId& id : whereabouts.all_shards()) look(id, whereabouts.shards(id));
   return lost;
 }
 
@@ -49,10 +44,16 @@ Result<vote::Needs> SessionCore::exchange_needs() {
   for (const auto& bytes : all) {
     const auto [theirs, lost] = session::decode_needs(bytes);
     if (!planted(Mistake::delete_needed)) needs.add(theirs);
-    for (const session::LostFile& file : lost) whereabouts.remove(file.id, file.copy, file.place);
+    for (const session::LostFile& file : lost) whereabouts.remove(file.id, file.kind, file.place);
   }
+  needs.complete(whereabouts.stripes());
   for (const SegmentId& id : whereabouts.segments())
     if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id, /*global=*/false);
+  for (const Stripe* const stripe : whereabouts.stripes()) {
+    const SegmentId shard = shard_id(stripe->key, stripe->number, 0);
+    if (holdings_.may_go(shard) && !needs.has_shard(shard))
+      whereabouts.remove_stripe(stripe->key, stripe->number);
+  }
   return needs;
 }
 
@@ -60,7 +61,7 @@ Result<void> SessionCore::tell_damaged(const std::vector<session::LostFile>& dam
   BELAY_ASSIGN(const auto all, parts_.group->gather(session::encode_needs({}, damaged)));
   for (const auto& bytes : all)
     for (const session::LostFile& file : session::decode_needs(bytes).second)
-      parts_.claim.whereabouts.damaged(file.id, file.copy, file.place);
+      parts_.claim.whereabouts.damaged(file.id, file.kind, file.place);
   return {};
 }
 
@@ -73,7 +74,8 @@ std::vector<session::LostFile> SessionCore::damaged_here(
   const auto& whereabouts = parts_.claim.whereabouts;
   for (const SegmentId& id : ids)
     for (const auto& holder : whereabouts.holders(id))
-      if (!holder.copy && holder.keeper == rank_) damaged.push_back({id, false, holder.place});
+      if (!holder.is_copy() && holder.keeper == rank_)
+        damaged.push_back({id, FileKind::segment, holder.place});
   return damaged;
 }
 
@@ -87,76 +89,91 @@ bool SessionCore::is_unsafe(const SegmentRef& segment, const Level& level) const
   });
 }
 
-Result<void> SessionCore::share_version(const Result<void>& captured, std::uint64_t entry_ns) {
-  BELAY_ASSIGN(const Meeting all, meet(Call::commit, {.agrees = captured.has_value()}));
-  if (!all.agrees) return vote::agree(*parts_.group, captured);
-  std::vector<session::BroughtBlock> brought;
-  std::vector<dedup::Block> blocks;
-  for (const auto& unsafe : capture_->unsafe()) {
-    blocks.push_back({flight_->manifest->fingerprints[unsafe.block],
-                      static_cast<std::uint32_t>(unsafe.bytes.size())});
-    brought.push_back({blocks.back(), unsafe.bytes});
-  }
-  const Level level = flight_->manifest->level;
-  BELAY_ASSIGN(const auto plan, session::plan_version(*parts_.group, *layout_, settings_,
-                                                      settings_.dedup_of(level), blocks));
-  capture_->place(plan, static_cast<std::uint16_t>(level.losses() + 1));
+Result<bool> SessionCore::agree_captured(const Result<void>& captured, bool holds) {
+  BELAY_ASSIGN(const Meeting all,
+               meet(Call::commit, {.agrees = captured.has_value(), .holds = holds}));
+  if (!all.agrees) BELAY_TRY(vote::agree(*parts_.group, captured));
+  return all.holds;
+}
+
+std::shared_ptr<session::Voyage> SessionCore::make_voyage() {
+  ranks::Group& group = parts_.voyages ? *parts_.voyages : *parts_.group;
+  return std::make_shared<session::Voyage>(
+      equipment_, flight_, capture_->take_cargo(),
+      session::Voyage::Course{.group = group, .layout = *layout_, .windows = windows_});
+}
+
+Result<Version> SessionCore::share_and_seal(const Result<void>& captured, std::uint64_t entry_ns) {
+  const bool holds = captured && parts_.voyages && capture_->reserve();
+  const auto background = agree_captured(captured, holds);
+  if (!background) return Unexpected(give_up_version(background.error(), entry_ns));
+  if (*background) return share_in_background(entry_ns);
+  if (holds) capture_->give_back_reserved();
+  const auto shared = within_memory([&] { return share_here(entry_ns); });
+  if (!shared) return Unexpected(give_up_version(shared.error(), entry_ns));
+  return seal_version(entry_ns);
+}
+
+Result<void> SessionCore::share_here(std::uint64_t entry_ns) {
+  const auto voyage = make_voyage();
+  BELAY_TRY(voyage->plan());
   close_ledger(flight_->manifest->ledger, entry_ns);
-  shares_ = plan.shares;
-  keepers_.clear();
-  for (Rank rank = 0; rank < parts_.group->size(); ++rank)
-    keepers_.push_back(plan.manifest_keepers(*layout_, rank));
-  auto staged = within_memory([&] { return capture_->stage_stored(plan); });
-  BELAY_TRY(exchange_copies(plan, brought));
+  auto staged = within_memory([&] { return capture_->stage(voyage->stored()); });
+  BELAY_TRY(voyage->exchange(*parts_.worker));
   return staged;
 }
 
-Result<void> SessionCore::exchange_copies(const session::VersionPlan& plan,
-                                          std::span<const session::BroughtBlock> brought) {
-  ranks::Group& group = *parts_.group;
-  const session::CopyExchange exchange{group, *layout_, plan, brought};
-  format::VectorSink manifest;
-  BELAY_TRY(vote::agree(group, format::encode_manifest(*flight_->manifest, manifest)));
-  BELAY_ASSIGN(auto sources, vote::agree_on(group, exchange.announce(manifest.bytes())));
-  const Manifest& header = *flight_->manifest;
-  flight_->expect_copies(std::make_unique<session::KeptCopies>(
-      equipment_, format::SegmentHeader{header.origin, header.hash, header.block_bytes}, sources));
-  const std::uint64_t window_bytes =
-      std::max({kLeastWindowBytes, settings_.staging_bytes.value_or(0) / kWindowsPerStaging,
-                std::uint64_t{4} * settings_.block_bytes});
-  BELAY_ASSIGN(const auto rounds, dedup::Rounds::make(window_bytes, settings_.block_bytes));
-  return exchange.move_blocks(
-      sources, rounds, windows_,
-      [&](std::vector<session::KeptCopies::Arrival> arrivals, std::atomic<bool>& done) {
-        parts_.worker->submit([flight = flight_, arrivals = std::move(arrivals), &done] {
-          flight->keep(arrivals, done);
-        });
-      },
-      [&] { parts_.worker->wait_one(); });
+Result<Version> SessionCore::share_in_background(std::uint64_t entry_ns) {
+  auto sent = within_memory([&]() -> Result<void> {
+    capture_->hold();
+    auto voyage = make_voyage();
+    Ledger& ledger = flight_->manifest->ledger;
+    ledger.written_bytes = voyage->bytes();  // the plan will say how much of it others store
+    close_ledger(ledger, entry_ns);
+    stats_.last = ledger;
+    flight_->reuse(std::exchange(dedup_, {}));
+    parts_.worker->submit([voyage = std::move(voyage)] { voyage->run(); });
+    return {};
+  });
+  if (!sent) return Unexpected(give_up_version(sent.error(), entry_ns));
+  return note_captured(0);
 }
 
 Result<void> SessionCore::name_kept_manifests() {
   auto named = vote::agree(*parts_.group, flight_->name_kept_manifests());
   if (named || named.error().code() == Code::peer_lost) return named;
   log_.warn("copies of manifests: {}", named.error().message());
-  keepers_.assign(keepers_.size(), {});  // nobody counts on them
+  flight_->keepers.assign(flight_->keepers.size(), {});  // nobody counts on them
   return {};
 }
 
 void SessionCore::note_whereabouts() {
+  stats_.sent_bytes += flight_->sent_bytes;
+  stats_.kept_bytes += flight_->kept_bytes;
   vote::Claim& claim = parts_.claim;
   const VersionKey key = flight_->manifest->origin.key;
-  for (Rank rank = 0; rank < shares_.size(); ++rank) {
+  for (Rank rank = 0; rank < flight_->shares.size(); ++rank) {
     const SegmentId id{key, rank};
-    const auto add = [&](Rank keeper, bool copy, std::uint64_t bytes) {
-      claim.whereabouts.add({id, copy, bytes}, claim.whereabouts.place(claim.directories[keeper]),
-                            keeper);
+    const auto add = [&](Rank keeper, FileKind kind, std::uint64_t bytes) {
+      claim.whereabouts.add({id, kind, bytes, 0},
+                            claim.whereabouts.place(claim.directories[keeper]), keeper);
     };
-    if (shares_[rank].file_bytes > 0) add(rank, false, shares_[rank].file_bytes);
-    for (const session::Parcel& parcel : shares_[rank].parcels) add(parcel.receiver, true, 0);
+    if (flight_->shares[rank].file_bytes > 0)
+      add(rank, FileKind::segment, flight_->shares[rank].file_bytes);
+    for (const session::Parcel& parcel : flight_->shares[rank].parcels)
+      add(parcel.receiver, FileKind::copy, 0);
     claim.sources.add(key, rank, rank, claim.directories[rank], /*global=*/false);
-    for (const Rank keeper : keepers_[rank])
+    for (const Rank keeper : flight_->keepers[rank])
       claim.sources.add(key, rank, keeper, claim.directories[keeper], /*global=*/false);
+  }
+  for (const session::PlannedStripe& planned : flight_->stripes) {
+    claim.whereabouts.add(planned.stripe);
+    for (std::uint32_t seat = 0; seat < planned.stripe.seats(); ++seat)
+      for (std::uint32_t i = 0; i < planned.stripe.level.shards; ++i) {
+        const Rank keeper = planned.keepers[seat];
+        claim.whereabouts.add({shard_id(key, planned.stripe.number, i), FileKind::shard, 0, seat},
+                              claim.whereabouts.place(claim.directories[keeper]), keeper);
+      }
   }
 }
 

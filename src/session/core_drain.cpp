@@ -17,12 +17,13 @@ using Holder = catalog::Whereabouts::Holder;
 /// The segment itself, on a node.
 const Holder* original_of(const catalog::Whereabouts& whereabouts, const SegmentId& id) {
   for (const Holder& holder : whereabouts.holders(id))
-    if (!holder.copy && !whereabouts.is_global(holder.place)) return &holder;
+    if (!holder.is_copy() && !whereabouts.is_global(holder.place)) return &holder;
   return nullptr;
 }
 
 std::vector<std::byte> encode_ids(const std::vector<SegmentId>& ids) {
-  return session::encode_needs({.segments = {ids.begin(), ids.end()}, .unread = {}}, {});
+  return session::encode_needs({.segments = {ids.begin(), ids.end()}, .shards = {}, .unread = {}},
+                               {});
 }
 
 std::set<SegmentId> decode_ids(std::span<const std::byte> bytes) {
@@ -137,7 +138,7 @@ Result<void> SessionCore::finish_drain() {
   for (Rank rank = 0; rank < copies.size(); ++rank) {
     const auto place = claim.whereabouts.place(claim.global->directories[rank]);
     for (const SegmentId& id : decode_ids(copies[rank]))
-      claim.whereabouts.add({id, true, 0}, place, rank);
+      claim.whereabouts.add({id, FileKind::copy, 0, 0}, place, rank);
   }
   holdings_.wrote_global(drain->copies());
   global_changed_ = true;

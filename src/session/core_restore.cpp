@@ -4,6 +4,7 @@
 #include "session/core.hpp"
 #include "session/global_read.hpp"
 #include "session/restorer.hpp"
+#include "session/stripe_fetch.hpp"
 #include "vote/agreement.hpp"
 #include "vote/survey.hpp"
 
@@ -39,6 +40,10 @@ Result<Version> SessionCore::restore(const RestoreOptions& options) {
     reasons += fmt::format("{}version {}: {}", reasons.empty() ? "" : "; ", key.version,
                            reason->message());
   }
+  if (options.version && holdings_.find_dump(*options.version))
+    return fail(Code::invalid_argument,
+                "restore: version {} was taken by dump(), so that load() brings it back",
+                *options.version);
   if (options.version && candidates.empty())
     return fail(Code::not_found,
                 "restore: there is no version {} in {}; versions() lists those "
@@ -140,8 +145,13 @@ Result<void> SessionCore::fill(const Manifest& manifest,
       session::fetch_blocks(equipment, readers, *parts_.group, parts_.claim.whereabouts, manifest,
                             lost ? lost->blocks : std::vector<session::LostBlock>{});
   if (!fetched) return Unexpected(fetched.error());
+  BELAY_ASSIGN(auto rebuilt,
+               session::rebuild_blocks(equipment, *parts_.group, parts_.claim.whereabouts, manifest,
+                                       std::exchange(fetched->left, {})));
+  fetched->left = std::move(rebuilt.left);
   if (together()) {
     damaged.insert(damaged.end(), fetched->damaged.begin(), fetched->damaged.end());
+    damaged.insert(damaged.end(), rebuilt.damaged.begin(), rebuilt.damaged.end());
     BELAY_TRY(tell_damaged(damaged));
   }
   if (!lost) return Unexpected(lost.error());

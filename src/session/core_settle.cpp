@@ -11,8 +11,8 @@
 namespace belay::detail {
 namespace {
 
-constexpr const char* kCallNames[] = {"?",        "due()",  "checkpoint()", "begin()",
-                                      "commit()", "wait()", "restore()",    "close()"};
+constexpr const char* kCallNames[] = {"?",      "due()",     "checkpoint()", "begin()", "commit()",
+                                      "wait()", "restore()", "dump()",       "load()",  "close()"};
 
 }  // namespace
 
@@ -34,6 +34,11 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
                 "ranks disagree on the next version ({} and {}); all ranks must take part in every "
                 "checkpoint",
                 lowest[2], ~lowest[3]);
+  if (lowest[4] != ~lowest[5] && mine == Call::dump)
+    return fail(Code::invalid_argument,
+                "ranks ask dump() for different numbers of copies ({} and {}); all must ask for "
+                "the same",
+                lowest[4], ~lowest[5]);
   if (lowest[4] != ~lowest[5])
     return fail(
         Code::invalid_argument,
@@ -45,15 +50,17 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
 
 Result<SessionCore::Meeting> SessionCore::meet(Call call, Meeting mine) {
   const auto number = static_cast<std::uint64_t>(call);
-  std::array<std::uint64_t, 9> lowest{number,
-                                      ~number,
-                                      holdings_.next_number(),
-                                      ~holdings_.next_number(),
-                                      mine.asked,
-                                      ~mine.asked,
-                                      mine.idle ? 1u : 0u,
-                                      mine.agrees ? 1u : 0u,
-                                      mine.drained ? 1u : 0u};
+  if (lost_) return Unexpected(*lost_);
+  std::array<std::uint64_t, 10> lowest{number,
+                                       ~number,
+                                       holdings_.next_number(),
+                                       ~holdings_.next_number(),
+                                       mine.asked,
+                                       ~mine.asked,
+                                       mine.idle ? 1u : 0u,
+                                       mine.agrees ? 1u : 0u,
+                                       mine.holds ? 1u : 0u,
+                                       mine.drained ? 1u : 0u};
   BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
   if (auto same = check_same_call(lowest, call); !same) {
     if (~lowest[1] == static_cast<std::uint64_t>(Call::close)) end_with_others();
@@ -62,7 +69,8 @@ Result<SessionCore::Meeting> SessionCore::meet(Call call, Meeting mine) {
   return Meeting{.asked = mine.asked,
                  .idle = lowest[6] == 1,
                  .agrees = lowest[7] == 1,
-                 .drained = lowest[8] == 1};
+                 .holds = lowest[8] == 1,
+                 .drained = lowest[9] == 1};
 }
 
 void SessionCore::end_with_others() {
@@ -71,7 +79,9 @@ void SessionCore::end_with_others() {
   cancel_drain();
   parts_.claim.locks.clear();
   // All ranks are here, whatever they called: nobody waits for one that will not come.
-  if (auto ended = parts_.group->close(); !ended) log_.warn("close: {}", ended.error().message());
+  auto ended = parts_.voyages ? parts_.voyages->close() : Result<void>{};
+  if (ended) ended = parts_.group->close();
+  if (!ended) log_.warn("close: {}", ended.error().message());
 }
 
 bool SessionCore::due() {
@@ -93,6 +103,7 @@ Result<bool> SessionCore::settle(Call call, Version asked) {
   while (!may_skip && flight_ && !flight_->finished()) parts_.worker->wait_one();
   const bool idle = !flight_ || flight_->finished();
   finish_housekeeping();
+  note_lost_peer();
   const bool voted = idle && !missed_ && (!flight_ || flight_->voted());
   BELAY_ASSIGN(const Meeting all, meet(call, {.asked = asked,
                                               .idle = idle,
@@ -118,6 +129,15 @@ Result<void> SessionCore::decide_flight(bool exists, bool ends) {
   return start_drain(!ends && settings_.late == Late::skip);
 }
 
+/// Ranks that lost a peer in the background do not wait for it once more.
+void SessionCore::note_lost_peer() {
+  if (lost_ || !flight_ || !flight_->finished() || !flight_->error()) return;
+  if (flight_->error()->code() != Code::peer_lost) return;
+  lost_ =
+      flight_->error()->within(fmt::format("version {}", flight_->manifest->origin.key.version));
+  log_.write(LogLevel::error, "checkpoint failed: {}", lost_->message());
+}
+
 /// Once in a store's life: before anybody is told that a version exists, the mark says so.
 Result<void> SessionCore::settle_store() {
   Result<void> mine;
@@ -136,6 +156,9 @@ void SessionCore::adopt_flight() {
   session::Flight& flight = *flight_;
   std::vector<std::uint64_t> live_bytes = flight.live_bytes();
   const Ledger& ledger = flight.manifest->ledger;
+  stats_.last.duplicate_elsewhere_bytes = ledger.duplicate_elsewhere_bytes;
+  stats_.last.written_bytes = ledger.written_bytes;
+  stats_.last.encoded_bytes = ledger.encoded_bytes;
   stats_.last.file_bytes = ledger.file_bytes;
   stats_.last.durable_ns = ledger.durable_ns;
   add_last_to_total();
@@ -270,6 +293,7 @@ Result<void> SessionCore::close() {
     if (parts_.drain_worker) parts_.drain_worker->wait_all();
     mark_closed();
     if (settled) settled = windows_.close();
+    if (settled && parts_.voyages) settled = parts_.voyages->close();
   }
   parts_.claim.locks.clear();
   auto ended = settled ? parts_.group->close() : Result<void>{};

@@ -90,7 +90,7 @@ Result<void> Drain::copy_segments(const Manifest& manifest) {
 bool Drain::is_there(const DrainTask& task, const std::vector<Block>& needed) const {
   for (const std::string& directory : task.copied) {
     auto& place = store::place_in(places_.sight, directory);
-    auto copy = store::SegmentFile::open(place, task.id, origin_.store, {}, store::FileKind::copy);
+    auto copy = store::SegmentFile::open(place, task.id, origin_.store, {}, FileKind::copy);
     if (!copy) {
       places_.log.warn("global tier: {}; it is copied again", copy.error().message());
       continue;
@@ -109,7 +109,7 @@ Result<void> Drain::copy_segment(const DrainTask& task, const std::vector<Block>
   auto& place = store::place_in(places_.nodes, task.directory);
   auto segment = store::SegmentFile::open(place, task.id, origin_.store, {});
   if (!segment) {
-    damaged_.push_back({task.id, false, task.place});
+    damaged_.push_back({task.id, FileKind::segment, task.place});
     return Unexpected(segment.error());
   }
   // A name that is taken is of a copy with too few blocks, or of a drain that did not end: versions
@@ -130,7 +130,7 @@ Result<void> Drain::copy_segment(const DrainTask& task, const std::vector<Block>
   }
   if (!written) {
     if (written.error().code() == Code::corruption)
-      damaged_.push_back({task.id, false, task.place});
+      damaged_.push_back({task.id, FileKind::segment, task.place});
     (void)places_.global.remove(target);
     return written;
   }

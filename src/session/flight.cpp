@@ -21,11 +21,13 @@ format::SegmentHeader header_of(const Manifest& manifest) {
 /// Walks the blocks of the segment in the order in which they were written.
 class IndexWalk {
  public:
-  IndexWalk(const Manifest& manifest, const std::vector<bool>& written)
-      : manifest_(manifest), written_(written) {}
+  IndexWalk(const Manifest& manifest, const std::vector<bool>& written,
+            const std::vector<bool>& natural)
+      : manifest_(manifest), written_(written), natural_(natural) {}
 
   format::IndexEntry next() {
-    while (!written_[block_]) ++block_;
+    while (block_ < written_.size() && !is_next(block_)) ++block_;
+    if (block_ == written_.size()) start_again();
     while (block_ >=
            manifest_.regions[region_].first_block + manifest_.blocks_of(manifest_.regions[region_]))
       ++region_;
@@ -37,8 +39,20 @@ class IndexWalk {
   }
 
  private:
+  bool is_next(std::uint64_t block) const {
+    return written_[block] && (natural_.empty() ? !last_ : natural_[block] == last_);
+  }
+  /// For the natural ones.
+  void start_again() {
+    last_ = true;
+    region_ = 0;
+    for (block_ = 0; !is_next(block_);) ++block_;
+  }
+
   const Manifest& manifest_;
   const std::vector<bool>& written_;
+  const std::vector<bool>& natural_;
+  bool last_ = false;  ///< natural ones are being walked
   std::uint64_t block_ = 0;
   std::size_t region_ = 0;
 };
@@ -86,13 +100,17 @@ void Flight::name_changed_region() {
                              manifest->regions[*changed_region_].name));
 }
 
+Result<void> Flight::create_segment() {
+  if (segment_) return {};
+  BELAY_ASSIGN(auto created,
+               store::FileWriter::create(equipment_.tier, format::segment_name(segment_id())));
+  segment_.emplace(std::move(created));
+  return {};
+}
+
 Result<void> Flight::write_pages(capture::StagingBuffer& buffer, std::size_t bytes) {
   BELAY_TRY(verify(buffer));
-  if (!segment_) {
-    BELAY_ASSIGN(auto created,
-                 store::FileWriter::create(equipment_.tier, format::segment_name(segment_id())));
-    segment_.emplace(std::move(created));
-  }
+  BELAY_TRY(create_segment());
   return segment_->append_aligned(buffer.memory.bytes().first(bytes));
 }
 
@@ -105,6 +123,46 @@ void Flight::write(capture::StagingBuffer* buffer) {
   equipment_.staging.release(buffer);
 }
 
+Result<void> Flight::verify(std::span<const UnsafeBlock> blocks) {
+  std::vector<fingerprint::Block> bytes(blocks.size());
+  std::vector<Fingerprint> found(blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) bytes[i] = blocks[i].bytes;
+  equipment_.hasher.hash(bytes, found);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (found[i] != manifest->fingerprints[blocks[i].block]) {
+      changed_region_ = blocks[i].region;
+      return fail(Code::invalid_argument, "a region changed");
+    }
+  return {};
+}
+
+Result<void> Flight::append_held(std::span<const UnsafeBlock> blocks) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 20;
+  while (!blocks.empty()) {
+    // As many as lie one behind the other: what was left out makes gaps.
+    std::size_t count = 1;
+    std::size_t bytes = blocks[0].bytes.size();
+    while (count < blocks.size() && bytes < kMostBytes &&
+           blocks[count].bytes.data() == blocks[0].bytes.data() + bytes)
+      bytes += blocks[count++].bytes.size();
+    BELAY_TRY(verify(blocks.first(count)));
+    BELAY_TRY(segment_->append_in_place({blocks[0].bytes.data(), bytes}));
+    blocks = blocks.subspan(count);
+  }
+  return {};
+}
+
+void Flight::write_held(const std::vector<UnsafeBlock>& blocks, capture::StagingBuffer& scratch) {
+  if (blocks.empty() || failed()) return;
+  auto done = within_memory([&]() -> Result<void> {
+    BELAY_TRY(create_segment());
+    segment_->lend(scratch.memory.bytes());
+    BELAY_TRY(segment_->append(format::encode_segment_header(header_of(*manifest))));
+    return append_held(blocks);
+  });
+  if (!done) abandon(std::move(done).error());
+}
+
 void Flight::keep(const std::vector<KeptCopies::Arrival>& arrivals, std::atomic<bool>& done) {
   auto kept = within_memory([&]() -> Result<void> {
     for (const KeptCopies::Arrival& arrival : arrivals)
@@ -115,14 +173,32 @@ void Flight::keep(const std::vector<KeptCopies::Arrival>& arrivals, std::atomic<
   done.store(true, std::memory_order_release);
 }
 
+void Flight::keep(const std::vector<KeptShards::Piece>& pieces, std::atomic<bool>& done) {
+  auto kept = within_memory([&]() -> Result<void> {
+    for (const KeptShards::Piece& piece : pieces)
+      if (!failed()) BELAY_TRY(shards_->write(piece));
+    return {};
+  });
+  if (!kept) abandon(std::move(kept).error());
+  done.store(true, std::memory_order_release);
+}
+
+vote::Kept Flight::kept() const {
+  vote::Kept kept = kept_ ? kept_->kept() : vote::Kept{};
+  if (shards_) kept.shards = shards_->ids();
+  return kept;
+}
+
 Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
-  const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
-  BELAY_TRY(write_pages(last, pages));
-  // What is left of the buffer moves out of the way, so that its memory can take the index.
-  const auto rest = last.memory.bytes().subspan(pages, last.used - pages);
-  const std::vector<std::byte> tail(rest.begin(), rest.end());
-  segment_->lend(last.memory.bytes());
-  BELAY_TRY(segment_->append(tail));
+  if (last.used > 0) {  // else it is lent already
+    const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
+    BELAY_TRY(write_pages(last, pages));
+    // What is left of the buffer moves out of the way, so that its memory can take the index.
+    const auto rest = last.memory.bytes().subspan(pages, last.used - pages);
+    const std::vector<std::byte> tail(rest.begin(), rest.end());
+    segment_->lend(last.memory.bytes());
+    BELAY_TRY(segment_->append(tail));
+  }
 
   std::uint64_t entries = 0;
   for (const bool in_segment : written) entries += in_segment ? 1 : 0;
@@ -131,7 +207,7 @@ Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
                               .raw_bytes = manifest->ledger.written_bytes,
                               .first_entry = 0,
                               .entries = static_cast<std::uint32_t>(entries)};
-  IndexWalk walk(*manifest, written);
+  IndexWalk walk(*manifest, written, natural);
   BELAY_TRY(format::encode_segment_end(*segment_, header_of(*manifest), {&extent, 1}, entries,
                                        [&walk] { return walk.next(); }));
   file_bytes_ += segment_->offset();
@@ -173,6 +249,7 @@ void Flight::finish(capture::StagingBuffer* last) {
     const auto done = within_memory([&] {
       info_ = vote::info_of(*manifest);  // now: after the vote a lack of memory must change nothing
       auto kept = kept_ ? kept_->finish() : Result<void>{};
+      if (kept && shards_) kept = shards_->finish();
       return kept ? vote(last) : kept;
     });
     if (!done)
@@ -181,6 +258,8 @@ void Flight::finish(capture::StagingBuffer* last) {
       voted_ = true;
   }
   if (last != nullptr) equipment_.staging.release(last);
+  for (capture::StagingBuffer* buffer : held_) equipment_.staging.release(buffer);
+  held_.clear();
   segment_.reset();
   durable_ns_ = equipment_.clock.now_ns() - start_ns_;
   written = {};
@@ -203,6 +282,7 @@ Result<void> Flight::clear_away() {
   // Nobody can have seen this version: give the space back at once.
   if (visible_) return {};
   if (kept_) kept_->clear_away();
+  if (shards_) shards_->clear_away();
   (void)equipment_.tier.remove(format::segment_name(segment_id()));
   const std::string name = format::manifest_name(manifest->origin.key, manifest->origin.rank);
   (void)equipment_.tier.remove(format::temporary_name(name));

@@ -44,8 +44,8 @@ Result<std::vector<LostFile>> read_global(Equipment& equipment, os::Parallel& re
     for (const GlobalCopy& copy : copies_for(id, whereabouts, manifest)) {
       if (blocks.empty()) break;
       auto& place = store::place_in(sight, whereabouts.directory(copy.place));
-      auto file = store::SegmentFile::open(place, copy.id, manifest.origin.store, {},
-                                           store::FileKind::copy);
+      auto file =
+          store::SegmentFile::open(place, copy.id, manifest.origin.store, {}, FileKind::copy);
       UnreadBlocks unread;
       if (file)
         BELAY_TRY(read_present(equipment, readers, *std::move(file), blocks, unread));
@@ -53,7 +53,7 @@ Result<std::vector<LostFile>> read_global(Equipment& equipment, os::Parallel& re
         unread.reason = file.error();
       if (unread.reason) {
         equipment.log.warn("restore: {}", unread.reason->message());
-        damaged.push_back({copy.id, true, copy.place});
+        damaged.push_back({copy.id, FileKind::copy, copy.place});
       }
       blocks.insert(blocks.end(), unread.blocks.begin(), unread.blocks.end());
     }

@@ -12,7 +12,9 @@
 namespace belay::session {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20;
+// What was verified is still in the cache when it is copied.
+constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
 }  // namespace
 
@@ -31,7 +33,13 @@ format::SegmentHeader KeptCopies::header_of(const Source& source) const {
 }
 
 Result<void> KeptCopies::start(const Source& source, Copy& copy) {
-  BELAY_ASSIGN(copy.buffer, os::AlignedMemory::allocate(kBufferBytes));
+  const auto extents = extents_of(source);
+  std::uint64_t payload = 0;
+  for (const format::Extent& extent : extents) payload += extent.encoded_bytes;
+  // No more than the whole file: there may be many small ones.
+  const std::uint64_t file_bytes =
+      format::segment_file_bytes(payload, extents.size(), source.entries.size());
+  BELAY_ASSIGN(copy.buffer, os::AlignedMemory::allocate(std::min(file_bytes, kMostBufferBytes)));
   BELAY_ASSIGN(auto writer,
                store::FileWriter::create(equipment_.tier, format::copy_name(id_of(source))));
   copy.writer.emplace(std::move(writer));
@@ -39,11 +47,12 @@ Result<void> KeptCopies::start(const Source& source, Copy& copy) {
   return copy.writer->append(format::encode_segment_header(header_of(source)));
 }
 
-Result<void> KeptCopies::verify(const Source& source, Copy& copy,
-                                std::span<const std::byte> bytes) {
+Result<std::size_t> KeptCopies::verify_front(const Source& source, Copy& copy,
+                                             std::span<const std::byte> bytes) {
   std::vector<fingerprint::Block> blocks;
   std::vector<Fingerprint> expected;
-  while (!bytes.empty()) {
+  std::size_t verified = 0;
+  while (!bytes.empty() && verified < kPieceBytes) {
     while (copy.next_entry < source.entries.size() && !source.sent[copy.next_entry])
       ++copy.next_entry;
     if (copy.next_entry == source.entries.size() ||
@@ -53,6 +62,7 @@ Result<void> KeptCopies::verify(const Source& source, Copy& copy,
     blocks.push_back(bytes.first(entry.length));
     expected.push_back(entry.fingerprint);
     bytes = bytes.subspan(entry.length);
+    verified += entry.length;
   }
   std::vector<Fingerprint> found(blocks.size());
   equipment_.hasher.hash(blocks, found);
@@ -61,15 +71,19 @@ Result<void> KeptCopies::verify(const Source& source, Copy& copy,
                 "a region of rank {} changed during checkpoint(); nobody may write protected "
                 "memory between its entry and return",
                 source.rank);
-  return {};
+  return verified;
 }
 
 Result<void> KeptCopies::write(const Arrival& arrival) {
   const Source& source = sources_[arrival.source];
   Copy& copy = copies_[arrival.source];
-  BELAY_TRY(verify(source, copy, arrival.bytes));
-  if (!copy.writer) BELAY_TRY(start(source, copy));
-  return copy.writer->append(arrival.bytes);
+  for (auto rest = arrival.bytes; !rest.empty();) {
+    BELAY_ASSIGN(const std::size_t verified, verify_front(source, copy, rest));
+    if (!copy.writer) BELAY_TRY(start(source, copy));
+    BELAY_TRY(copy.writer->append(rest.first(verified)));
+    rest = rest.subspan(verified);
+  }
+  return {};
 }
 
 Result<void> KeptCopies::finish_copy(const Source& source, Copy& copy) {

@@ -61,7 +61,9 @@ class KeptCopies {
   SegmentId id_of(const Source& source) const { return {header_.origin.key, source.rank}; }
   format::SegmentHeader header_of(const Source& source) const;
   Result<void> start(const Source& source, Copy& copy);
-  Result<void> verify(const Source& source, Copy& copy, std::span<const std::byte> bytes);
+  /// Verifies the first few blocks of what lies there; returns how many bytes that was.
+  Result<std::size_t> verify_front(const Source& source, Copy& copy,
+                                   std::span<const std::byte> bytes);
   Result<void> finish_copy(const Source& source, Copy& copy);
 
   Equipment& equipment_;

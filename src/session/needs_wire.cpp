@@ -29,7 +29,7 @@ std::vector<std::byte> encode_needs(const vote::Needs& needs, const std::vector<
   for (const SegmentId& id : needs.segments) put_id(writer, id);
   for (const LostFile& file : lost) {
     put_id(writer, file.id);
-    writer.field(static_cast<std::uint8_t>(file.copy));
+    writer.field(static_cast<std::uint8_t>(file.kind));
     writer.field(file.place);
   }
   return bytes;
@@ -46,7 +46,7 @@ std::pair<vote::Needs, std::vector<LostFile>> decode_needs(std::span<const std::
   while (reader.remaining() > 0) {
     LostFile file;
     file.id = get_id(reader);
-    file.copy = reader.field<std::uint8_t>() != 0;
+    file.kind = static_cast<FileKind>(reader.field<std::uint8_t>());
     file.place = reader.field<catalog::Whereabouts::Place>();
     lost.push_back(file);
   }

@@ -15,7 +15,7 @@ namespace belay::session {
 /// A file that should be there and is not, or not whole.
 struct LostFile {
   SegmentId id;
-  bool copy = false;
+  FileKind kind = FileKind::segment;
   catalog::Whereabouts::Place place = 0;
 };
 

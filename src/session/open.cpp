@@ -113,8 +113,6 @@ Result<std::vector<dedup::Node>> number_nodes(ranks::Group& group, const std::st
 /// An error if there are too few nodes for a level.
 Result<void> check_levels(const Settings& settings, const std::vector<dedup::Node>& nodes) {
   for (const Level& level : settings.level_plan().levels()) {
-    if (level.kind == Level::Kind::erasure)
-      return fail(Code::unsupported, "this version of Belay has no erasure coding yet");
     const std::size_t there = std::set<dedup::Node>(nodes.begin(), nodes.end()).size();
     if (there < level.least_nodes())
       return fail(Code::invalid_argument,
@@ -135,6 +133,17 @@ std::uint64_t lock_patience(const Settings& settings) {
 std::unique_ptr<Worker> make_worker(const Settings& settings, const Seams& seams) {
   if (seams.make_worker) return seams.make_worker();
   return settings.background == Background::inline_ ? make_inline_worker() : make_thread_worker();
+}
+
+/// Collective. A group for the worker; null if it must not communicate.
+Result<std::unique_ptr<ranks::Group>> group_for_voyages(ranks::Group& group,
+                                                        const Settings& settings, Log& log) {
+  if (settings.background != Background::thread || !settings.plans_together())
+    return std::unique_ptr<ranks::Group>();
+  auto second = group.duplicate();
+  if (second || second.error().code() != Code::unsupported) return second;
+  log.info("copies are exchanged inside checkpoint(): {}", second.error().message());
+  return std::unique_ptr<ranks::Group>();
 }
 
 unsigned hash_threads(const Seams& seams, Rank ranks_on_node) {
@@ -185,6 +194,8 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   if (parts.settings.plans_together() || parts.settings.has_global_tier()) {
     BELAY_ASSIGN(parts.nodes, within("open", number_nodes(*group, node)));
     BELAY_TRY(within("open", check_levels(parts.settings, parts.nodes)));
+    BELAY_ASSIGN(parts.voyages,
+                 within("open", group_for_voyages(*group, parts.settings, *parts.log)));
   }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};

@@ -4,6 +4,7 @@
 #include "session/session_test.hpp"
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -41,6 +42,7 @@ struct Setting {
   const char* redundancy;
   const char* dedup;
   unsigned losses;  ///< nodes that may be lost
+  const char* background = "inline";
 };
 
 class ReplicasTest : public testing::TestWithParam<Setting> {
@@ -51,7 +53,7 @@ class ReplicasTest : public testing::TestWithParam<Setting> {
     options.application = "test";
     options.block = kBlock;
     options.staging = "1MiB";
-    options.background = "inline";
+    options.background = GetParam().background;
     options.redundancy = GetParam().redundancy;
     options.dedup = GetParam().dedup;
     const auto per_node = static_cast<Rank>(std::stoul(GetParam().ranks_per_node));
@@ -240,6 +242,30 @@ TEST_P(ReplicasTest, ComeBackWithDamagedFiles) {
   expect_restored(3);
 }
 
+TEST_P(ReplicasTest, CountWhatWentToOthersAndWhatWasKeptForThem) {
+  std::mutex mutex;
+  std::uint64_t written = 0, sent = 0, kept = 0;
+  play([&](Rank rank, Session& session) {
+    State state = state_at(rank, 1);
+    protect(session, state);
+    must(session.checkpoint());
+    must(session.close());
+    const std::lock_guard lock(mutex);
+    written += session.stats().total.written_bytes;
+    sent += session.stats().sent_bytes;
+    kept += session.stats().kept_bytes;
+  });
+  if (std::string_view(GetParam().redundancy).starts_with("erasure")) {
+    EXPECT_LE(kept, sent) << "members go once, and parity is not more";
+    EXPECT_GT(kept, 0u);
+    return;
+  }
+  EXPECT_EQ(sent, kept);
+  // Natural copies save some of it.
+  EXPECT_LE(sent, written * GetParam().losses);
+  EXPECT_GE(sent, written * GetParam().losses / 4);
+}
+
 TEST_P(ReplicasTest, SurviveManyVersionsWithCarryAndRetention) {
   take_versions(1, 12);
   take_versions(13, 24);
@@ -263,8 +289,17 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"ThreeReplicasUnshuffled", 5, "1", "replicas:3",
                             "collective-unshuffled", 2},
                     Setting{"TwoRanksOnANode", 6, "2", "replicas:2", "collective", 1},
+                    Setting{"InBackground", 4, "1", "replicas:2", "collective", 1, "thread"},
+                    Setting{"ThreeInBackground", 5, "1", "replicas:3", "collective", 2, "thread"},
+                    Setting{"WithoutDedupInBackground", 3, "1", "replicas:2", "none", 1, "thread"},
                     Setting{"UnevenNodes", 5, "2", "replicas:2", "collective", 1},
-                    Setting{"CollectiveWithoutReplicas", 4, "1", "none", "collective", 0}),
+                    Setting{"CollectiveWithoutReplicas", 4, "1", "none", "collective", 0},
+                    Setting{"ThreeAndOne", 4, "1", "erasure:3+1", "local", 1},
+                    Setting{"ThreeAndOneNatural", 5, "1", "erasure:3+1", "collective", 1},
+                    Setting{"TwoAndTwo", 5, "1", "erasure:2+2", "collective", 2},
+                    Setting{"TwoAndTwoWithoutDedup", 4, "1", "erasure:2+2", "none", 2},
+                    Setting{"StripesOfUnevenNodes", 7, "2", "erasure:2+1", "collective", 1},
+                    Setting{"OneAndOne", 3, "1", "erasure:1+1", "collective", 1}),
     [](const auto& chosen) { return std::string(chosen.param.name); });
 
 }  // namespace

@@ -70,16 +70,11 @@ Result<void> Session::close() {
   return with(core_, [](auto& core) { return core.close(); });
 }
 
-Result<Version> Session::dump(std::span<const std::span<const std::byte>>, int) {
-  return remembering(core_, [](auto&) -> Result<Version> {
-    return fail(Code::unsupported,
-                "dump: this version of Belay cannot do it yet; use checkpoint()");
-  });
+Result<Version> Session::dump(std::span<const std::span<const std::byte>> buffers, int copies) {
+  return remembering(core_, [&](auto& core) { return core.dump(buffers, copies); });
 }
-Result<void> Session::load(Version, std::span<const std::span<std::byte>>) {
-  return remembering(core_, [](auto&) -> Result<void> {
-    return fail(Code::unsupported, "load: this version of Belay cannot do it yet; use restore()");
-  });
+Result<void> Session::load(Version version, std::span<const std::span<std::byte>> buffers) {
+  return with(core_, [&](auto& core) { return core.load(version, buffers); });
 }
 
 detail::SessionCore* core_of(const Session& session) { return session.core_.get(); }

@@ -7,6 +7,7 @@
 #include "vote/agreement.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace belay::session {
@@ -61,10 +62,10 @@ Result<std::vector<std::uint64_t>> gather_numbers(ranks::Group& group, std::uint
 
 Share share_of(const dedup::ReplicationPlan& plan, std::span<const dedup::Block> brought) {
   Share share;
-  std::uint64_t payload = 0;
-  for (const std::uint32_t block : plan.stored()) payload += brought[block].length;
+  for (const std::uint32_t block : plan.stored()) share.payload_bytes += brought[block].length;
+  for (const std::uint32_t block : plan.natural()) share.natural_bytes += brought[block].length;
   if (!plan.stored().empty())
-    share.file_bytes = format::segment_file_bytes(payload, 1, plan.stored().size());
+    share.file_bytes = format::segment_file_bytes(share.payload_bytes, 1, plan.stored().size());
   for (const auto& send : plan.sends()) share.parcels.push_back({send.receiver, send.bytes});
   return share;
 }
@@ -73,6 +74,7 @@ Result<std::vector<Share>> gather_shares(ranks::Group& group, const Share& mine)
   std::vector<std::byte> bytes;
   format::WireWriter writer(bytes);
   writer.field(mine.file_bytes);
+  writer.pair(mine.payload_bytes, mine.natural_bytes);
   for (const Parcel& parcel : mine.parcels) {
     writer.field(parcel.receiver);
     writer.field(parcel.bytes);
@@ -83,6 +85,8 @@ Result<std::vector<Share>> gather_shares(ranks::Group& group, const Share& mine)
     format::WireReader reader(theirs);
     Share& share = shares.emplace_back();
     share.file_bytes = reader.field<std::uint64_t>();
+    share.payload_bytes = reader.field<std::uint64_t>();
+    share.natural_bytes = reader.field<std::uint64_t>();
     while (reader.remaining() > 0) {
       const auto receiver = reader.field<Rank>();
       share.parcels.push_back({receiver, reader.field<std::uint64_t>()});
@@ -100,6 +104,15 @@ std::vector<Rank> other_storers(const dedup::ReplicationPlan& plan, std::size_t 
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> VersionPlan::in_order() const {
+  std::vector<std::uint32_t> order;
+  order.reserve(blocks.stored().size());
+  std::set_difference(blocks.stored().begin(), blocks.stored().end(), blocks.natural().begin(),
+                      blocks.natural().end(), std::back_inserter(order));
+  order.insert(order.end(), blocks.natural().begin(), blocks.natural().end());
+  return order;
+}
 
 std::vector<Rank> VersionPlan::manifest_keepers(const dedup::NodeLayout& layout, Rank owner) const {
   std::vector<Rank> keepers;
@@ -120,8 +133,9 @@ std::vector<std::uint64_t> VersionPlan::bytes_to(Rank receiver) const {
 }
 
 Result<VersionPlan> plan_version(ranks::Group& group, const dedup::NodeLayout& layout,
-                                 const Settings& settings, Dedup mode,
+                                 const Settings& settings, const Level& level,
                                  std::span<const dedup::Block> brought) {
+  const Dedup mode = settings.dedup_of(level);
   const bool shuffled = mode == Dedup::collective;
   FrequentBlocks table;
   if (shuffled || mode == Dedup::collective_unshuffled) {
@@ -130,13 +144,14 @@ Result<VersionPlan> plan_version(ranks::Group& group, const dedup::NodeLayout& l
   BELAY_ASSIGN(
       const auto planner,
       vote::agree_on(group, dedup::ReplicationPlanner::make(layout, table, brought, group.rank())));
+  const bool parity = level.kind == Level::Kind::erasure;
   auto ring = dedup::Ring::unshuffled(layout);
-  if (shuffled) {
+  if (shuffled && !parity) {
     BELAY_ASSIGN(const auto send_bytes, gather_numbers(group, planner.send_bytes()));
     ring = dedup::Ring::shuffled(layout, send_bytes);
   }
   VersionPlan plan{std::move(ring), {}, {}, {}};
-  plan.blocks = planner.plan(plan.ring);
+  plan.blocks = parity ? planner.plan_parity() : planner.plan(plan.ring);
   BELAY_ASSIGN(plan.shares, gather_shares(group, share_of(plan.blocks, brought)));
   plan.counted_on = other_storers(plan.blocks, brought.size(), group.rank());
   return plan;

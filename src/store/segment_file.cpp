@@ -3,8 +3,7 @@
 
 #include "base/try.hpp"
 #include "format/names.hpp"
-#include "format/wire.hpp"
-#include "os/memory.hpp"
+#include "store/pages.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -33,8 +32,7 @@ std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index) {
 }  // namespace
 
 Result<SegmentFile> SegmentFile::hold(Tier& tier, const SegmentId& id, FileKind kind) {
-  const std::string name =
-      kind == FileKind::copy ? format::copy_name(id) : format::segment_name(id);
+  const std::string name = format::file_name(id, kind);
   SegmentFile segment;
   segment.id_ = id;
   segment.kind_ = kind;
@@ -56,18 +54,6 @@ Result<void> SegmentFile::load(const StoreId& store, std::optional<std::uint64_t
   return {};
 }
 
-Result<std::vector<std::byte>> SegmentFile::read_range(std::uint64_t begin, std::uint64_t end) {
-  const std::uint64_t first = begin / os::kDirectAlignment * os::kDirectAlignment;
-  const std::uint64_t last = format::round_up(end, os::kDirectAlignment);
-  BELAY_ASSIGN(auto memory, os::AlignedMemory::allocate(last - first));
-  const auto pages = memory.bytes().first(last - first);
-  BELAY_ASSIGN(const std::size_t got, file_->read(first, pages));
-  if (first + got < end)
-    return fail(Code::corruption, "ends at byte {}, before byte {}", first + got, end);
-  const auto range = pages.subspan(begin - first, end - begin);
-  return std::vector<std::byte>(range.begin(), range.end());
-}
-
 Result<void> SegmentFile::check_size(std::optional<std::uint64_t> file_bytes) const {
   if (!file_bytes || *file_bytes == file_bytes_) return {};
   return fail(Code::corruption, "has {} bytes instead of {}", file_bytes_, *file_bytes);
@@ -79,8 +65,8 @@ Result<void> SegmentFile::load_parts(const StoreId& store,
   if (kind_ == FileKind::segment) BELAY_TRY(check_size(file_bytes));
   if (file_bytes_ < format::kSegmentHeaderBytes + format::kSegmentFooterBytes)
     return fail(Code::corruption, "too short for a segment");
-  BELAY_ASSIGN(const auto front, read_range(0, format::kSegmentHeaderBytes));
-  BELAY_ASSIGN(header_, format::decode_segment_header(front));
+  BELAY_ASSIGN(const auto front, read_pages(*file_, 0, format::kSegmentHeaderBytes));
+  BELAY_ASSIGN(header_, format::decode_segment_header(front.bytes()));
   if (kind_ == FileKind::segment && !complete())
     return fail(Code::corruption, "says that it has only some of its blocks, as only copies may");
   if (complete()) BELAY_TRY(check_size(file_bytes));
@@ -90,10 +76,10 @@ Result<void> SegmentFile::load_parts(const StoreId& store,
     return fail(Code::corruption, "its content is another file's (run {}, version {}, rank {})",
                 header_.origin.key.run, header_.origin.key.version, header_.origin.rank);
   const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
-  BELAY_ASSIGN(const auto back, read_range(end, file_bytes_));
-  BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back, file_bytes_));
-  BELAY_ASSIGN(const auto bytes, read_range(footer.index_offset, end));
-  BELAY_ASSIGN(const auto index, format::decode_segment_index(bytes, footer, header_));
+  BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
+  BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
+  BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
+  BELAY_ASSIGN(const auto index, format::decode_segment_index(bytes.bytes(), footer, header_));
   blocks_ = place_blocks(index);
   return {};
 }

@@ -27,9 +27,6 @@ struct StoredBlock {
   std::uint64_t end() const { return offset + length; }
 };
 
-/// The file that has the blocks: the segment itself, or a copy on another node, perhaps partial.
-enum class FileKind { segment, copy };
-
 /// Move-only. One thread.
 class SegmentFile {
  public:
@@ -64,7 +61,6 @@ class SegmentFile {
  private:
   Result<void> load_parts(const StoreId& store, std::optional<std::uint64_t> file_bytes);
   Result<void> check_size(std::optional<std::uint64_t> file_bytes) const;
-  Result<std::vector<std::byte>> read_range(std::uint64_t begin, std::uint64_t end);
 
   SegmentId id_;
   FileKind kind_ = FileKind::segment;

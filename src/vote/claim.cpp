@@ -224,7 +224,7 @@ Result<std::vector<Survey>> exchange_surveys(ranks::Group& group, const Survey& 
 
 /// A copy, or a segment that its rank has left behind on a node where another one now writes.
 bool is_shared(const Claim& claim, const std::string& directory, const catalog::HeldFile& file) {
-  if (file.copy || file.id.rank >= claim.directories.size()) return true;
+  if (file.kind != FileKind::segment || file.id.rank >= claim.directories.size()) return true;
   const auto& all = claim.directories;
   return all[file.id.rank] != directory &&
          std::find(all.begin(), all.end(), directory) != all.end();
@@ -242,6 +242,8 @@ Result<void> find_holders(Surroundings& around, Claim& claim) {
         claim.shares_files = claim.shares_files || shared;
       }
     }
+  for (const Survey& seen : claim.surveys)
+    for (const Stripe& stripe : seen.stripes) claim.whereabouts.add(stripe);
   judge_manifests(claim.own, claim.whereabouts, around.group.rank(), around.log);
   std::vector<std::byte> flags;
   for (const SurveyedManifest& manifest : claim.own.survey.manifests)

@@ -40,6 +40,19 @@ void retire(std::vector<SegmentId>& here, std::vector<SegmentId>& retired, const
 
 }  // namespace
 
+void Needs::complete(const std::vector<const Stripe*>& stripes) {
+  for (const Stripe* const stripe : stripes) {
+    const auto needed = [&](const StripeMember& member) {
+      return !member.empty() && has({stripe->key, member.rank});
+    };
+    if (std::none_of(stripe->members.begin(), stripe->members.end(), needed)) continue;
+    for (const StripeMember& member : stripe->members)
+      if (!member.empty()) segments.insert({stripe->key, member.rank});
+    for (std::uint32_t i = 0; i < stripe->level.shards; ++i)
+      shards.insert(shard_id(stripe->key, stripe->number, i));
+  }
+}
+
 VersionInfo info_of(const Manifest& manifest) {
   VersionInfo info{.version = manifest.origin.key.version,
                    .run = manifest.origin.key.run,
@@ -65,7 +78,7 @@ Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank, std::uint3
   trace_ = recovery.latest;
   settled_ = recovery.settled;
   segments_here_ = claim.own.segments;
-  kept_ = {claim.own.kept_copies, claim.own.kept_manifests};
+  kept_ = {claim.own.kept_copies, claim.own.kept_manifests, claim.own.kept_shards};
   for (const Manifest& manifest : claim.own.readable)
     infos_.emplace(manifest.origin.key, info_of(manifest));
   earlier_leftovers_ = claim.own.temporaries;
@@ -90,12 +103,14 @@ void Holdings::exists(const Manifest& manifest, VersionInfo info, Kept kept) {
   known_.reserve(known_.size() + 1);
   kept_.copies.reserve(kept_.copies.size() + kept.copies.size());
   kept_.manifests.reserve(kept_.manifests.size() + kept.manifests.size());
+  kept_.shards.reserve(kept_.shards.size() + kept.shards.size());
   infos_.insert_or_assign(key, std::move(info));
   if (std::find(segments.begin(), segments.end(), SegmentId{key, rank_}) != segments.end())
     segments_here_.push_back({key, rank_});
   known_.insert(known_.begin(), known_of(manifest, std::move(segments)));
   append(kept_.copies, kept.copies);
   append(kept_.manifests, kept.manifests);
+  append(kept_.shards, kept.shards);
   made_version_ = true;
 }
 
@@ -122,6 +137,7 @@ void Holdings::discard(VersionKey key, const Kept& kept) {
   retired_.segments.push_back({key, rank_});
   retired_.others.push_back(format::temporary_name(manifest));
   append(retired_.copies, kept.copies);
+  append(retired_.shards, kept.shards);
   append(retired_.manifests, kept.manifests);
   for (const SegmentId& id : kept.manifests)
     retired_.others.push_back(format::temporary_name(format::manifest_name(id.key, id.rank)));
@@ -129,13 +145,20 @@ void Holdings::discard(VersionKey key, const Kept& kept) {
 
 std::vector<VersionKey> Holdings::candidates() const {
   std::vector<VersionKey> keys;
-  for (const store::KnownVersion& version : known_) keys.push_back(version.key);
+  for (const store::KnownVersion& version : known_)
+    if (!version.dump) keys.push_back(version.key);
   return keys;
 }
 
 std::optional<VersionKey> Holdings::newest() const {
   for (const store::KnownVersion& version : known_)
-    if (version.exists) return version.key;
+    if (version.exists && !version.dump) return version.key;
+  return {};
+}
+
+std::optional<VersionKey> Holdings::find_dump(Version version) const {
+  for (const store::KnownVersion& known : known_)
+    if (known.dump && known.key.version == version) return known.key;
   return {};
 }
 
@@ -196,6 +219,8 @@ Retired Holdings::take_retired(const Needs& needs) {
     const auto goes = [&](const SegmentId& id) { return may_go(id) && !needs.has(id); };
     retire(segments_here_, retired_.segments, goes);
     retire(kept_.copies, retired_.copies, goes);
+    retire(kept_.shards, retired_.shards,
+           [&](const SegmentId& id) { return may_go(id) && !needs.has_shard(id); });
     retire_earlier_leftovers();
   }
   return std::exchange(retired_, {});

@@ -26,6 +26,7 @@ VersionInfo info_of(const Manifest& manifest);
 struct Kept {
   std::vector<SegmentId> copies;
   std::vector<SegmentId> manifests;
+  std::vector<SegmentId> shards;  ///< as shard_id() names them
 };
 
 /// Changed only by what all ranks have agreed on, so that all come to the same versions. One
@@ -50,9 +51,10 @@ class Holdings {
   /// All ranks have read this version back; versions of earlier runs count from now on.
   void restored(const Manifest& manifest);
 
-  /// Newest first: every version that is worth a try.
+  /// Newest first: every version that is worth a try. Neither these nor newest() are dumps.
   std::vector<VersionKey> candidates() const;
   std::optional<VersionKey> newest() const;
+  std::optional<VersionKey> find_dump(Version version) const;
   /// See Session::latest().
   std::optional<Version> latest() const;
   std::vector<VersionInfo> versions() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/nouns.hpp"
+#include "base/stripe.hpp"
 #include "store/retention.hpp"
 
 #include <algorithm>
@@ -14,13 +15,17 @@ namespace belay::vote {
 /// Segments that somebody counts on. All ranks exchange theirs.
 struct Needs {
   std::set<SegmentId> segments;
-  VersionKey unread;  ///< nothing older than this may go: a manifest could not be read
+  std::set<SegmentId> shards;  ///< of stripes with a member that somebody counts on
+  VersionKey unread;           ///< nothing older than this may go: a manifest could not be read
 
   void add(const Needs& other) {
     segments.insert(other.segments.begin(), other.segments.end());
     unread = std::max(unread, other.unread);
   }
   bool has(const SegmentId& id) const { return id.key <= unread || segments.contains(id); }
+  bool has_shard(const SegmentId& id) const { return id.key <= unread || shards.contains(id); }
+  /// Who counts on a member counts on the whole stripe.
+  void complete(const std::vector<const Stripe*>& stripes);
 };
 
 /// What these versions count on, for one rank.

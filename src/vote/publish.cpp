@@ -37,6 +37,7 @@ void Retired::add(const Retired& more) {
   append(manifests, more.manifests);
   append(segments, more.segments);
   append(copies, more.copies);
+  append(shards, more.shards);
   append(others, more.others);
 }
 
@@ -67,7 +68,8 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log) {
     if (!remove_file(tier, format::manifest_name(id.key, id.rank), log))
       left.manifests.push_back(id);
   Result<void> synced;
-  const bool any_blocks = !retired.segments.empty() || !retired.copies.empty();
+  const bool any_blocks =
+      !retired.segments.empty() || !retired.copies.empty() || !retired.shards.empty();
   if (!retired.manifests.empty() && any_blocks) synced = tier.sync_names();
   if (!synced) log.warn("retire: {}", synced.error().message());
   const bool manifests_are_gone = synced && left.manifests.empty();
@@ -77,6 +79,9 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log) {
   for (const SegmentId& id : retired.copies)
     if (!manifests_are_gone || !remove_file(tier, format::copy_name(id), log))
       left.copies.push_back(id);
+  for (const SegmentId& id : retired.shards)
+    if (!manifests_are_gone || !remove_file(tier, format::shard_name(id), log))
+      left.shards.push_back(id);
   for (const std::string& name : retired.others)
     if (!remove_file(tier, name, log)) left.others.push_back(name);
   return left;

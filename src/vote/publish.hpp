@@ -32,11 +32,13 @@ struct Retired {
   std::vector<SegmentId> manifests;  ///< by version and rank: this rank's, and those it keeps
   std::vector<SegmentId> segments;
   std::vector<SegmentId> copies;
+  std::vector<SegmentId> shards;
   std::vector<std::string> others;  ///< temporaries, run records of earlier runs
 
   void add(const Retired& more);
   bool empty() const {
-    return manifests.empty() && segments.empty() && copies.empty() && others.empty();
+    return manifests.empty() && segments.empty() && copies.empty() && shards.empty() &&
+           others.empty();
   }
 };
 

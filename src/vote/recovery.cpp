@@ -53,7 +53,9 @@ bool has_existed(const std::vector<Survey>& surveys, const std::map<VersionKey, 
     for (const SurveyedManifest& manifest : survey.manifests)
       if (manifest.parent != VersionKey{}) return true;
   }
+  // What dump() has taken says nothing of checkpoints.
   return std::any_of(keys.begin(), keys.end(), [&](const auto& entry) {
+    if (entry.second.dump) return false;
     return entry.second.manifests.size() == surveys.size() || entry.first.run > least_record;
   });
 }
@@ -113,6 +115,7 @@ Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys, Rank 
                                  .dump = presence.dump});
     if (!version.here) version.segments = std::vector<SegmentId>{};
     recovery.known.push_back(std::move(version));
+    if (presence.dump) continue;
     if (exists && !recovery.latest) recovery.latest = key.version;
     if (newest_trace == 0) newest_trace = key.version;
   }

@@ -7,6 +7,7 @@
 #include "format/segment.hpp"
 #include "format/wire.hpp"
 #include "os/memory.hpp"
+#include "store/shard_file.hpp"
 
 #include <algorithm>
 
@@ -80,16 +81,31 @@ Result<std::uint64_t> size_of_copy(store::Tier& tier, const std::string& name) {
   return bytes;
 }
 
+/// A shard says which segments it stands in for.
+void survey_shard(const SurveyedPlace& place, const SegmentId& id, OwnSurvey& own, Log& log) {
+  own.kept_shards.push_back(id);
+  const auto shard = store::ShardFile::open(*place.tier, id, {});
+  if (!shard) return log.warn("open: {}", shard.error().message());
+  const auto& description = shard->description();
+  own.survey.places.back().files.push_back(
+      {id, FileKind::shard, shard->file_bytes(), description.seat});
+  auto& stripes = own.survey.stripes;
+  if (std::find(stripes.begin(), stripes.end(), description.stripe) == stripes.end())
+    stripes.push_back(description.stripe);
+}
+
 void survey_blocks(const SurveyedPlace& place, const std::string& name, const Found& found,
                    OwnSurvey& own, Log& log) {
   const SegmentId id{found.name.key, found.name.rank};
+  if (found.name.kind == format::NameKind::shard) return survey_shard(place, id, own, log);
   const bool copy = found.name.kind == format::NameKind::copy;
   // A segment in a directory that nobody writes to is removed by the rank that made it.
   if (!copy && (found.own || (found.kept && found.here))) own.segments.push_back(id);
   if (copy) own.kept_copies.push_back(id);
   const auto bytes = copy ? size_of_copy(*place.tier, name) : place.tier->touch(name);
   if (bytes)
-    own.survey.places.back().files.push_back({id, copy, *bytes});
+    own.survey.places.back().files.push_back(
+        {id, copy ? FileKind::copy : FileKind::segment, *bytes, 0});
   else
     log.warn("open: {}", bytes.error().message());
 }
@@ -117,9 +133,11 @@ Result<void> survey_place(const SurveyedPlace& place, bool first, Rank rank, Own
     if (parsed->key.version > survey.highest_number.version) survey.highest_number = parsed->key;
     const bool of_the_node =
         parsed->kind == format::NameKind::run || parsed->kind == format::NameKind::closed;
-    const Found found{*parsed, !of_the_node && parsed->rank == rank,
-                      !of_the_node && place.looks_after(parsed->rank) && parsed->rank != rank,
-                      first};
+    // Of a shard the number is no rank: it belongs to whoever looks after it.
+    const bool own_rank =
+        !of_the_node && parsed->rank == rank && parsed->kind != format::NameKind::shard;
+    const Found found{*parsed, own_rank,
+                      !of_the_node && !own_rank && place.looks_after(parsed->rank), first};
     if (parsed->temporary) {
       if (of_the_node || found.own || found.kept) own.temporaries.push_back(name);
       continue;
@@ -189,11 +207,42 @@ PlaceSurvey decode_place(format::WireReader& reader) {
     file.id.key.run = reader.field<Run>();
     file.id.key.version = reader.field<Version>();
     file.id.rank = reader.field<Rank>();
-    file.copy = reader.field<std::uint8_t>() != 0;
+    file.kind = static_cast<FileKind>(reader.field<std::uint8_t>());
     file.bytes = reader.field<std::uint64_t>();
+    file.seat = reader.field<std::uint32_t>();
     place.files.push_back(file);
   }
   return place;
+}
+
+void put_stripe(format::WireWriter& writer, const Stripe& stripe) {
+  writer.pair(stripe.key.run, stripe.key.version);
+  writer.field(stripe.number);
+  writer.field(stripe.level.members);
+  writer.field(stripe.level.shards);
+  writer.field(stripe.seats());
+  for (const StripeMember& member : stripe.members) {
+    writer.field(member.rank);
+    writer.field(member.file_bytes);
+    writer.pair(member.gap_begin, member.gap_bytes);
+  }
+}
+
+Stripe get_stripe(format::WireReader& reader) {
+  Stripe stripe;
+  stripe.key.run = reader.field<Run>();
+  stripe.key.version = reader.field<Version>();
+  stripe.number = reader.field<std::uint32_t>();
+  const auto members = reader.field<std::uint8_t>();
+  stripe.level = Level::erasure(members, reader.field<std::uint8_t>());
+  for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left) {
+    StripeMember& member = stripe.members.emplace_back();
+    member.rank = reader.field<Rank>();
+    member.file_bytes = reader.field<std::uint64_t>();
+    member.gap_begin = reader.field<std::uint64_t>();
+    member.gap_bytes = reader.field<std::uint64_t>();
+  }
+  return stripe;
 }
 
 Result<Manifest> load_from_place(store::Tier& tier, VersionKey key, Rank rank,
@@ -324,10 +373,13 @@ std::vector<std::byte> encode_survey(const Survey& survey) {
     for (const catalog::HeldFile& file : place.files) {
       writer.pair(file.id.key.run, file.id.key.version);
       writer.field(file.id.rank);
-      writer.field(static_cast<std::uint8_t>(file.copy));
+      writer.field(static_cast<std::uint8_t>(file.kind));
       writer.field(file.bytes);
+      writer.field(file.seat);
     }
   }
+  writer.field(static_cast<std::uint32_t>(survey.stripes.size()));
+  for (const Stripe& stripe : survey.stripes) put_stripe(writer, stripe);
   return bytes;
 }
 
@@ -365,6 +417,8 @@ Survey decode_survey(std::span<const std::byte> bytes) {
   }
   for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left)
     survey.places.push_back(decode_place(reader));
+  for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left)
+    survey.stripes.push_back(get_stripe(reader));
   return survey;
 }
 

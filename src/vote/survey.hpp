@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/nouns.hpp"
+#include "base/stripe.hpp"
 #include "catalog/whereabouts.hpp"
 #include "store/tier.hpp"
 
@@ -54,6 +55,7 @@ struct Survey {
   bool unreadable = false;           ///< files are there, but none says whose
   std::vector<SurveyedManifest> manifests;  ///< that this rank found, of any rank
   std::vector<PlaceSurvey> places;
+  std::vector<Stripe> stripes;  ///< of the shards that were found; distinct
 };
 
 /// A survey with what only this rank needs of it.
@@ -65,6 +67,7 @@ struct OwnSurvey {
   std::vector<std::string> temporaries;   ///< of this rank, or looked after
   std::vector<SegmentId> segments;        ///< of this rank, or looked after where it writes
   std::vector<SegmentId> kept_copies;     ///< likewise, in any place
+  std::vector<SegmentId> kept_shards;     ///< looked after
   std::vector<SegmentId> kept_manifests;  ///< of other ranks, looked after
   std::vector<Run> run_records;           ///< names in the first place
   std::vector<std::string> closed_marks;  ///< names in the first place

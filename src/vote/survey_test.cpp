@@ -143,7 +143,7 @@ TEST_F(SurveyTest, TravelsUnchanged) {
   survey.settled = true;
   survey.unreadable = true;
   survey.manifests = {{{3, 9}, 4, {2, 8}, true}, {{1, 1}, 0, {}, false}};
-  survey.places = {{"/a", {{{{3, 9}, 1}, true, 77}}}, {"/b", {}}};
+  survey.places = {{"/a", {{{{3, 9}, 1}, FileKind::copy, 77, 0}}}, {"/b", {}}};
   const Survey got = decode_survey(encode_survey(survey));
   EXPECT_EQ(got.identities, survey.identities);
   EXPECT_EQ(got.highest_run, 7u);

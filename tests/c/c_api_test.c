@@ -289,16 +289,26 @@ static void options_are_checked_and_the_log_is_heard(void) {
   CHECK(ears.lines > 0 && ears.worst == BELAY_LOG_INFO);
 }
 
-static void what_is_not_built_says_so(void) {
-  char bytes[8] = {0};
-  const void* const out[] = {bytes};
-  void* const in[] = {bytes};
-  const size_t sizes[] = {sizeof bytes};
+static void buffers_are_dumped_and_loaded(void) {
+  char bytes[8] = "seven b";
+  char more[3] = "ab";
+  char found[8] = {0};
+  char found_more[3] = {0};
+  const void* const out[] = {bytes, NULL, more};
+  void* const in[] = {found, NULL, found_more};
+  const size_t sizes[] = {sizeof bytes, 0, sizeof more};
   belay_version version = 9;
-  belay_session* session = open_store("stages");
-  REFUSED(belay_dump(session, out, sizes, 1, 2, &version), BELAY_UNSUPPORTED, "cannot do it yet");
+  belay_session* session = open_store("dumps");
+  MUST(belay_dump(session, out, sizes, 3, 1, &version));
+  CHECK(version == 1);
+  MUST(belay_load(session, version, in, sizes, 3));
+  CHECK(memcmp(bytes, found, sizeof bytes) == 0 && memcmp(more, found_more, sizeof more) == 0);
+  close_and_free(session);
+  session = open_store("dumps");
+  REFUSED(belay_dump(session, out, sizes, 3, 2, &version), BELAY_INVALID_ARGUMENT, "2 nodes");
   CHECK(version == 0);
-  REFUSED(belay_load(session, 1, in, sizes, 1), BELAY_UNSUPPORTED, "cannot do it yet");
+  REFUSED(belay_load(session, 1, in, sizes, 2), BELAY_INVALID_ARGUMENT, "has 3 buffers");
+  REFUSED(belay_load(session, 7, in, sizes, 3), BELAY_NOT_FOUND, "no version 7");
   CHECK(!belay_is_head(session) && belay_serve(session) == 0);
   belay_free(session);
 }
@@ -309,6 +319,6 @@ int main(void) {
   versions_and_figures_can_be_read();
   functions_that_fail_fail_their_version_or_restore();
   options_are_checked_and_the_log_is_heard();
-  what_is_not_built_says_so();
+  buffers_are_dumped_and_loaded();
   return 0;
 }

@@ -30,7 +30,7 @@ MANIFEST_HEADER = ("<8sIIQ16sQQQIIQQq128sQIIBB4B10s",
 LEDGER = ("<16Q", "version protected_bytes untouched_bytes unchanged_bytes duplicate_here_bytes "
           "duplicate_elsewhere_bytes written_bytes carried_bytes encoded_bytes file_bytes settle_ns detect_ns stage_ns "
           "wait_ns blocking_ns durable_ns")
-SEGMENT = "<QQQIHH", "run version file_bytes rank copies nodes"
+SEGMENT = "<QQQIHBB", "run version file_bytes rank copies nodes shards"
 REGION = "<QIBBBB", "bytes element_bytes kind dimensions name type_name"
 MANIFEST_FOOTER = "<8sQ16s", "magic size checksum"
 HASHES = ["xxh3", "md5", "sha1", "sha256"]
@@ -187,7 +187,8 @@ def check_segments(manifest):
     for other in segments[holding:]:
         require(other["rank"] < manifest["ranks"], "a segment of a rank that does not exist")
         require(key_of(other)[:2] in {key_of(s)[:2] for s in segments[:holding]}, "no blocks of that version are held")
-    uses = not all(holds) or elsewhere or any(segment["copies"] or segment["nodes"] for segment in segments)
+    uses = (not all(holds) or elsewhere or manifest["level"] or manifest["flags"]
+            or any(s["copies"] or s["nodes"] or s["shards"] for s in segments))
     require(manifest["format"] == (2 if uses else 1), "the format is not that of the contents")
     return holding
 

@@ -19,7 +19,7 @@ namespace belay::simulator {
 
 namespace {
 
-using Node = std::string;
+using Node = std::size_t;  ///< a directory, in the order in which they were seen
 
 struct Content {
   SegmentId id;
@@ -53,15 +53,27 @@ class Walk {
   };
 
   void look_at(const std::string& path);
-  void look_at_manifest(const std::string& path, const Node& node, const format::ParsedName& name);
-  void look_at_blocks(const std::string& path, const Node& node, const format::ParsedName& name);
+  void look_at_manifest(const std::string& path, Node node, const format::ParsedName& name);
+  void look_at_blocks(const std::string& path, Node node, const format::ParsedName& name);
   void judge(VersionKey key, WalkedVersion& version);
   void judge_blocks(const Manifest& manifest, WalkedVersion& version);
-  void count(WalkedVersion& version, const std::set<Node>& nodes, const std::string& what);
+  /// `what` names the thing if it turns out to be the rarest so far.
+  template <class Name>
+  void count(WalkedVersion& version, const std::set<Node>& places, const Name& what) {
+    if (places.empty()) version.whole = false;
+    const auto nodes = static_cast<std::size_t>(std::count_if(
+        places.begin(), places.end(), [&](Node node) { return !global_.contains(node); }));
+    if (nodes == places.size()) version.global_whole = false;
+    if (!version.rarest.empty() && nodes >= version.least_nodes) return;
+    version.least_nodes = nodes;
+    version.rarest = what();
+  }
 
   os::MemoryFiles& files_;
   Rank ranks_;
   StoreWalk walk_;
+  std::map<std::string, Node> directories_;
+  std::set<Node> global_;
   std::map<SegmentId, Found> manifests_;  ///< by version and rank
   std::map<Content, std::set<Node>> blocks_;
   std::map<SegmentId, std::string> segments_;
@@ -72,15 +84,15 @@ void Walk::look_at(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const auto name = format::parse_name(std::string_view(path).substr(slash + 1));
   if (!name || name->temporary) return;
-  const Node node = path.substr(0, slash);
+  const Node node = directories_.emplace(path.substr(0, slash), directories_.size()).first->second;
+  if (is_global(path)) global_.insert(node);
   if (name->kind == format::NameKind::manifest)
     look_at_manifest(path, node, *name);
   else if (name->kind == format::NameKind::segment || name->kind == format::NameKind::copy)
     look_at_blocks(path, node, *name);
 }
 
-void Walk::look_at_manifest(const std::string& path, const Node& node,
-                            const format::ParsedName& name) {
+void Walk::look_at_manifest(const std::string& path, Node node, const format::ParsedName& name) {
   WalkedVersion& version = walk_.versions[name.key];
   const auto bytes = files_.peek(path);
   if (!bytes) return;
@@ -95,15 +107,14 @@ void Walk::look_at_manifest(const std::string& path, const Node& node,
   found.nodes.insert(node);
 }
 
-void Walk::look_at_blocks(const std::string& path, const Node& node,
-                          const format::ParsedName& name) {
+void Walk::look_at_blocks(const std::string& path, Node node, const format::ParsedName& name) {
   const SegmentId id{name.key, name.rank};
   segments_.emplace(id, path);
   const auto bytes = files_.peek(path);
   if (!bytes) return;
-  const auto tier = store::make_local_tier(files_, node);
+  const auto tier = store::make_local_tier(files_, path.substr(0, path.rfind('/')));
   const auto kind =
-      name.kind == format::NameKind::copy ? store::FileKind::copy : store::FileKind::segment;
+      name.kind == format::NameKind::copy ? FileKind::copy : FileKind::segment;
   auto file = store::SegmentFile::hold(*tier, id, kind);
   if (!file || bytes->size() < format::kSegmentHeaderBytes) return;
   const auto header = format::decode_segment_header(
@@ -118,20 +129,10 @@ void Walk::look_at_blocks(const std::string& path, const Node& node,
   }
 }
 
-void Walk::count(WalkedVersion& version, const std::set<Node>& places, const std::string& what) {
-  if (places.empty()) version.whole = false;
-  const auto nodes = static_cast<std::size_t>(std::count_if(
-      places.begin(), places.end(), [](const Node& n) { return !is_global(n + "/"); }));
-  if (nodes == places.size()) version.global_whole = false;
-  if (!version.rarest.empty() && nodes >= version.least_nodes) return;
-  version.least_nodes = nodes;
-  version.rarest = what;
-}
-
 void Walk::judge(VersionKey key, WalkedVersion& version) {
   for (const Rank rank : version.manifests) {
     const Found& found = manifests_.at({key, rank});
-    count(version, found.nodes, fmt::format("the manifest of rank {}", rank));
+    count(version, found.nodes, [&] { return fmt::format("the manifest of rank {}", rank); });
     judge_blocks(found.manifest, version);
   }
   version.provable = version.manifests.size() == ranks_ && version.whole;
@@ -149,9 +150,10 @@ void Walk::judge_blocks(const Manifest& manifest, WalkedVersion& version) {
             blocks_.find({segment.id, manifest.fingerprints[block], manifest.length_of(region, i)});
         if (found != blocks_.end()) nodes.insert(found->second.begin(), found->second.end());
       }
-      count(version, nodes,
-            fmt::format("block {} of region '{}' of rank {}, from version {},", i, region.name,
-                        manifest.origin.rank, holder.key.version));
+      count(version, nodes, [&] {
+        return fmt::format("block {} of region '{}' of rank {}, from version {},", i, region.name,
+                           manifest.origin.rank, holder.key.version);
+      });
     }
 }
 

@@ -3,16 +3,19 @@
 #include "base/try.hpp"
 #include "inspect/store_check.hpp"
 #include "inspect/store_locks.hpp"
+#include "inspect/store_rebuild.hpp"
 #include "inspect/store_repair.hpp"
 #include "os/host.hpp"
 #include "tools/belay/commands.hpp"
 #include "tools/belay/progress.hpp"
+#include "tools/belay/store/check_losses.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <optional>
 
 namespace belay::tool {
 namespace {
@@ -44,8 +47,10 @@ void say_report(const Shell& shell, const StoreView& view, const CheckReport& re
 
 void say_repair(const Shell& shell, const RepairReport& repair) {
   for (const auto& step : repair.steps)
-    shell.say(fmt::format("{}: {} ({})", step.action, printable(step.directory + "/" + step.file),
-                          printable(step.reason)));
+    shell.say(fmt::format(
+        "{}: {} ({})", step.action,
+        printable(step.file.empty() ? step.directory : step.directory + "/" + step.file),
+        printable(step.reason)));
   for (const std::string& reason : repair.refused) shell.complain("not repaired: " + reason);
 }
 
@@ -107,7 +112,14 @@ Result<Exit> check_and_repair(Shell& shell) {
                inspect::lock_store(os::posix_files(), shell.stores(), "belay check --repair"));
   BELAY_ASSIGN(const auto before, check(shell, locked.view));
   say_flaws(shell, before.flaws);
-  BELAY_ASSIGN(const auto repair, inspect::repair_store(locked.view, before));
+  BELAY_ASSIGN(const auto rebuilt, inspect::rebuild_files(locked.view, before));
+  RepairReport repair = rebuilt.repair;
+  // Only what could not be made again may have to go.
+  BELAY_ASSIGN(const auto left, open_store(shell));
+  BELAY_ASSIGN(const auto damage, repair.steps.empty() ? Result(before) : check(shell, left));
+  BELAY_ASSIGN(const auto rest, inspect::repair_store(left, damage));
+  repair.steps.insert(repair.steps.end(), rest.steps.begin(), rest.steps.end());
+  repair.refused.insert(repair.refused.end(), rest.refused.begin(), rest.refused.end());
   say_repair(shell, repair);
   // What was repaired is proved by looking again, not by having tried.
   BELAY_ASSIGN(const auto view, open_store(shell));
@@ -128,15 +140,31 @@ Exit run_check(Shell& shell, bool repair) {
 }  // namespace
 
 void add_check(CLI::App& tool, Shell& shell) {
-  const auto repair = std::make_shared<bool>(false);
-  CLI::App& command =
-      shell.add(tool, "check", "Read and verify everything in a store",
-                {"belay check", "belay check --store /scratch/job/belay-store --json",
-                 "belay check --repair   # not while a job uses the store"},
-                [&shell, repair] { return run_check(shell, *repair); });
-  command.add_flag("--repair", *repair,
-                   "Move damaged versions to quarantine/ and remove leftovers; what a whole "
-                   "version needs is never touched");
+  struct Wanted {
+    bool repair = false;
+    std::optional<std::uint32_t> losses;
+  };
+  const auto wanted = std::make_shared<Wanted>();
+  CLI::App& command = shell.add(
+      tool, "check", "Read and verify everything in a store",
+      {"belay check", "belay check --store /scratch/job/belay-store --json",
+       "belay check --losses 1", "belay check --repair   # not while a job uses the store"},
+      [&shell, wanted] {
+        return wanted->losses ? check_losses(shell, *wanted->losses)
+                              : run_check(shell, wanted->repair);
+      });
+  auto* const repair =
+      command.add_flag("--repair", wanted->repair,
+                       "Make missing and damaged files again where others have their content, "
+                       "move damaged versions to quarantine/ and remove leftovers; what a whole "
+                       "version needs is never touched");
+  command
+      .add_option("--losses", wanted->losses,
+                  "Instead say which losses of N nodes each version survives, as names and indexes "
+                  "tell; blocks are not read")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N")
+      ->excludes(repair);
 }
 
 }  // namespace belay::tool

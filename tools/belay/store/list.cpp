@@ -29,11 +29,12 @@ void say_versions(const Shell& shell, const StoreView& view) {
     shell.say("no versions");
     return;
   }
-  Table table(
-      {">VERSION", ">RUN", "TIME", ">RANKS", ">PROTECTED", ">CHANGED", ">WRITTEN", "STATE"});
+  Table table({">VERSION", ">RUN", "TIME", ">RANKS", ">PROTECTED", ">CHANGED", ">WRITTEN", "LEVEL",
+               "STATE"});
   for (const VersionView& version : view.versions()) {
     const Ledger sum = version.ledger_sum();
-    const bool known = version.any_manifest() != nullptr;
+    const Manifest* manifest = version.any_manifest();
+    const bool known = manifest != nullptr;
     const auto bytes = [&](std::uint64_t n) { return known ? format_bytes(n) : "?"; };
     table.add({std::to_string(version.key.version),
                std::to_string(version.key.run),
@@ -42,6 +43,7 @@ void say_versions(const Shell& shell, const StoreView& view) {
                bytes(sum.protected_bytes),
                bytes(changed_bytes(sum)),
                bytes(sum.written_bytes),
+               known ? level_text(manifest->level, manifest->global, manifest->dump) : "?",
                {name_of(version.state), colour_of(version.state)}});
   }
   for (const std::string& line : table.lines(shell.colours())) shell.say(line);
@@ -60,8 +62,9 @@ nlohmann::json versions_json(const StoreView& view) {
     json["protected_bytes"] = sum.protected_bytes;
     json["changed_bytes"] = changed_bytes(sum);
     json["written_bytes"] = sum.written_bytes;
-    if (const Manifest* manifest = version.any_manifest();
-        manifest != nullptr && manifest->parent != VersionKey{})
+    const Manifest* manifest = version.any_manifest();
+    json.update(level_json(manifest));
+    if (manifest != nullptr && manifest->parent != VersionKey{})
       json["parent"] = json_of(manifest->parent);
     else
       json["parent"] = nullptr;

@@ -5,6 +5,7 @@
 #include "fingerprint/hasher.hpp"
 #include "inspect/region_change.hpp"
 #include "tools/belay/commands.hpp"
+#include "tools/belay/store/show_nodes.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
 #include <CLI/CLI.hpp>
@@ -92,7 +93,7 @@ void say_regions(const Shell& shell, const std::vector<ShownPart>& parts) {
 }
 
 void say_version(const Shell& shell, const StoreView& view, const VersionView& version,
-                 const std::vector<ShownPart>& parts) {
+                 const std::vector<ShownPart>& parts, const ShownNodes& nodes) {
   shell.say(fmt::format("version {} of run {}: {}", version.key.version, version.key.run,
                         paint(name_of(version.state), colour_of(version.state), shell.colours())));
   const Manifest* manifest = version.any_manifest();
@@ -107,6 +108,8 @@ void say_version(const Shell& shell, const StoreView& view, const VersionView& v
                 ? std::string("  parent       none")
                 : fmt::format("  parent       version {} of run {}", manifest->parent.version,
                               manifest->parent.run));
+  say_safety(shell, version, nodes);
+  say_nodes(shell, view, nodes);
   say_ledger(shell, version.ledger_sum());
   shell.say(paint("Times", Colour::bold, shell.colours()));
   say_times(shell, view, parts);
@@ -154,7 +157,7 @@ nlohmann::json part_json(const StoreView& view, const ShownPart& shown) {
 }
 
 nlohmann::json version_json(const StoreView& view, const VersionView& version,
-                            const std::vector<ShownPart>& parts) {
+                            const std::vector<ShownPart>& parts, const ShownNodes& nodes) {
   nlohmann::json json = json_start("belay/show/1", view);
   json.update(json_of(version.key));
   json["state"] = name_of(version.state);
@@ -162,6 +165,7 @@ nlohmann::json version_json(const StoreView& view, const VersionView& version,
   json["votes"] = version.parts.size();
   json["time"] = utc_time(version.time_ns());
   json["time_ns"] = version.time_ns();
+  json.update(level_json(version.any_manifest()));
   json["parent"] = nullptr;
   if (const Manifest* manifest = version.any_manifest()) {
     if (manifest->parent != VersionKey{}) json["parent"] = json_of(manifest->parent);
@@ -170,6 +174,7 @@ nlohmann::json version_json(const StoreView& view, const VersionView& version,
   }
   json["ledger"] = json_of(version.ledger_sum());
   json["blocking_max_ns"] = version.blocking_max_ns();
+  json.update(nodes_json(view, nodes));
   json["parts"] = nlohmann::json::array();
   for (const ShownPart& shown : parts) json["parts"].push_back(part_json(view, shown));
   json["flaws"] = json_of(version.flaws);
@@ -180,9 +185,10 @@ nlohmann::json version_json(const StoreView& view, const VersionView& version,
 Exit show_version(Shell& shell, const ShowOptions& options) {
   const auto show = [&](const StoreView& view, const VersionView& version) -> Result<Exit> {
     BELAY_ASSIGN(const auto parts, load_parts(view, version, options.rank));
-    say_version(shell, view, version, parts);
+    BELAY_ASSIGN(const auto nodes, look_at_nodes(view, version));
+    say_version(shell, view, version, parts, nodes);
     say_flaws(shell, version.flaws);
-    shell.answer(version_json(view, version, parts));
+    shell.answer(version_json(view, version, parts, nodes));
     return exit_of(version.flaws);
   };
   return with_version(shell, options.version, show);
@@ -192,10 +198,11 @@ Exit show_version(Shell& shell, const ShowOptions& options) {
 
 void add_show(CLI::App& tool, Shell& shell) {
   const auto options = std::make_shared<ShowOptions>();
-  CLI::App& command =
-      shell.add(tool, "show", "Show one version: regions, what changed, where bytes and time went",
-                {"belay show latest", "belay show 12 --rank 0", "belay show 3/12 --json"},
-                [&shell, options] { return show_version(shell, *options); });
+  CLI::App& command = shell.add(
+      tool, "show",
+      "Show one version: regions, what changed, where bytes and time went, which node has what",
+      {"belay show latest", "belay show 12 --rank 0", "belay show 3/12 --json"},
+      [&shell, options] { return show_version(shell, *options); });
   command.add_option("VERSION", options->version, kVersionHelp)->required();
   command.add_option("--rank", options->rank, "Only this rank's part")
       ->check(CLI::NonNegativeNumber)

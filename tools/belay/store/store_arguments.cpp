@@ -113,6 +113,17 @@ std::string version_text(const inspect::StoreView& view, VersionKey key) {
   return fmt::format("{}/{}", key.run, key.version);
 }
 
+std::string node_text(const inspect::StoreView& view, std::size_t node) {
+  const inspect::NodeView& named = view.nodes()[node];
+  const auto same = std::count_if(view.nodes().begin(), view.nodes().end(),
+                                  [&](const auto& other) { return other.name == named.name; });
+  return printable(same == 1 ? "node-" + named.name : named.directory);
+}
+
+std::string level_text(const Level& level, bool global, bool dump) {
+  return name_of(level) + (global ? ", global" : "") + (dump ? ", dump" : "");
+}
+
 std::string flaw_text(const inspect::Flaw& flaw) {
   std::string place = flaw.directory;
   if (!flaw.file.empty()) place += (place.empty() ? "" : "/") + flaw.file;
@@ -181,6 +192,12 @@ nlohmann::json json_of(const Ledger& ledger) {
           {"stage_ns", ledger.stage_ns},
           {"wait_ns", ledger.wait_ns},
           {"blocking_ns", ledger.blocking_ns}};
+}
+
+nlohmann::json level_json(const Manifest* manifest) {
+  if (manifest == nullptr) return {{"level", nullptr}, {"global", nullptr}, {"dump", nullptr}};
+  return {
+      {"level", name_of(manifest->level)}, {"global", manifest->global}, {"dump", manifest->dump}};
 }
 
 nlohmann::json json_start(const char* schema, const inspect::StoreView& view) {

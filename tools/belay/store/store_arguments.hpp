@@ -34,6 +34,11 @@ Colour colour_of(inspect::VersionState state);
 /// "12", and "3/12" where the number alone would name another one.
 std::string version_text(const inspect::StoreView& view, VersionKey key);
 
+/// "node-3"; with its store in front where two have the same name.
+std::string node_text(const inspect::StoreView& view, std::size_t node);
+/// "replicas:2", "local, global", "replicas:3, dump"
+std::string level_text(const Level& level, bool global, bool dump);
+
 /// "node-a/segment-...: reason (version 3, rank 0, region "grid": 2 blocks)"
 std::string flaw_text(const inspect::Flaw& flaw);
 /// All of them to standard error, at most `most`.
@@ -45,6 +50,8 @@ nlohmann::json json_of(const inspect::Flaw& flaw);
 nlohmann::json json_of(const std::vector<inspect::Flaw>& flaws);
 nlohmann::json json_of(const Ledger& ledger);
 nlohmann::json json_of(VersionKey key);  ///< {"run": ..., "version": ...}
+/// "level", "global", "dump"; null if no manifest can be read.
+nlohmann::json level_json(const Manifest* manifest);
 /// "schema", and who is spoken of: "stores", and "store" (id, application, ranks) where known.
 nlohmann::json json_start(const char* schema, const inspect::StoreView& view);
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A range of a file, read in the whole pages that direct I/O wants.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "os/files.hpp"
+#include "os/memory.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace belay::store {
+
+class Pages {
+ public:
+  std::span<const std::byte> bytes() const { return memory_.bytes().subspan(skip_, length_); }
+
+ private:
+  friend Result<Pages> read_pages(os::File& file, std::uint64_t begin, std::uint64_t end);
+
+  os::AlignedMemory memory_;
+  std::size_t skip_ = 0;
+  std::size_t length_ = 0;
+};
+
+/// corruption if the file ends before `end`.
+Result<Pages> read_pages(os::File& file, std::uint64_t begin, std::uint64_t end);
+
+}  // namespace belay::store

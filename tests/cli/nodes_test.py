@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stores with copies on several nodes, written by real jobs: which node has what, which losses cost what, and what
+repair brings back."""
+import atexit
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+import tool
+from tool import DAMAGE, OK, USAGE, ToolTest
+
+RANKS = 4
+_jobs = {}
+
+
+def job_store(redundancy, program="HEAT2D"):
+    """The store of a job on four nodes, made once; tests copy it. Ranks of HEAT2D have many blocks in common, those of
+    PIC next to none."""
+    if (redundancy, program) not in _jobs:
+        place = pathlib.Path(tempfile.mkdtemp(prefix="belay-cli-", dir=tool.PLACE))
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        environment = os.environ | {
+            "BELAY_STORE": str(place / "store"), "BELAY_INTERVAL": "2 calls", "BELAY_RANKS_PER_NODE": "1",
+            "BELAY_REDUNDANCY": redundancy, "BELAY_BLOCK": "4KiB", "TMPDIR": str(place),
+            "OMPI_MCA_btl_vader_backing_directory": str(place)}
+        size = {"HEAT2D": ["--rows", "200", "--cols", "256"], "PIC": ["--size", "32", "--particles", "2"]}[program]
+        subprocess.run([os.environ["MPIEXEC"], "-n", str(RANKS), os.environ[program], *size, "--steps", "12"],
+                       env=environment, check=True, timeout=60, stdout=subprocess.DEVNULL)
+        _jobs[redundancy, program] = place / "store"
+    return _jobs[redundancy, program]
+
+
+class Losses(ToolTest):
+    def check_against_real_losses(self, redundancy, losses):
+        source = job_store(redundancy)
+        said = self.run_json("check", "--losses", losses, store=source)["losses"]
+        self.assertIsNone(said["sampled"])
+        sets = list(itertools.combinations(sorted(p.name for p in source.glob("node-*")), losses))
+        self.assertEqual(said["sets"], len(sets))
+        deadly = {v["version"]: {tuple(pathlib.Path(n).name for n in loss["nodes"]) for loss in v["deadly"]}
+                  for v in said["versions"]}
+        for lost in sets:
+            with self.subTest(lost=lost):
+                store = self.copy(source, name="-".join(lost))
+                for node in lost:
+                    shutil.rmtree(store / node)
+                done = tool.run("check", "--json", store=store)
+                whole = {v["version"] for v in tool.json.loads(done.stdout).get("versions", [])
+                         if v["state"] == "whole"}
+                self.assertEqual(whole, {v for v, sets_of_it in deadly.items() if lost not in sets_of_it})
+        return deadly
+
+    def test_each_loss_of_one_node_of_two_replicas_is_judged_as_it_turns_out(self):
+        self.assertFalse(any(self.check_against_real_losses("replicas:2", 1).values()))
+
+    def test_each_loss_of_two_nodes_of_two_replicas_is_judged_as_it_turns_out(self):
+        self.assertTrue(all(self.check_against_real_losses("replicas:2", 2).values()))
+
+    def test_each_loss_of_two_nodes_of_three_replicas_is_judged_as_it_turns_out(self):
+        self.assertFalse(any(self.check_against_real_losses("replicas:3", 2).values()))
+
+    def test_it_fails_only_where_a_level_promises_more(self):
+        store = self.copy(job_store("replicas:2"))
+        text = self.run_ok("check", "--losses", 1, store=store)
+        self.assertRegex(text, r"version \d+: survives every loss of 1 node \(replicas:2\)")
+        text = self.run_ok("check", "--losses", 2, store=store)
+        self.assertRegex(text, r"version \d+: is lost with \{node-0, node-1\}: ")
+        newest = self.run_json("list", store=store)["versions"][0]["version"]
+        for copy in store.glob(f"node-*/manifest-*-{newest:010}-000002"):
+            copy.rename(store / "kept")
+            break
+        text = self.run_ok("check", "--losses", 1, store=store, exit_code=DAMAGE)
+        self.assertRegex(text, rf"version {newest}: is lost with \{{node-\d\}}: the manifest of rank 2")
+
+    def test_a_store_without_copies_survives_nothing_and_promises_nothing(self):
+        store = self.copy()
+        lost = self.run_json("check", "--losses", 1, store=store)["losses"]
+        self.assertTrue(lost["versions"])
+        for version in lost["versions"]:
+            self.assertEqual((version["level"], version["survives"], version["promised"]), ("local", False, False))
+        self.assertIn("nodes cannot be lost", self.error_of("check", "--losses", 99, store=store, exit_code=USAGE))
+        self.assertEqual(tool.run("check", "--losses", "-1", store=store).returncode, USAGE)
+        self.assertEqual(tool.run("check", "--losses", "1", "--repair", store=store).returncode, USAGE)
+
+
+class Show(ToolTest):
+    def test_list_and_show_say_the_level(self):
+        store = job_store("replicas:3")
+        self.assertIn("replicas:3", self.run_ok("list", store=store))
+        for version in self.run_json("list", store=store)["versions"]:
+            self.assertEqual((version["level"], version["global"], version["dump"]), ("replicas:3", False, False))
+        self.assertEqual(self.run_json("show", "latest", store=store)["level"], "replicas:3")
+
+    def test_show_counts_the_files_of_each_node(self):
+        store = job_store("replicas:2")
+        shown = self.run_json("show", "latest", store=store)
+        self.assertEqual([node["node"] for node in shown["nodes"]], ["0", "1", "2", "3"])
+        needed = {s["file"][len("segment"):] for part in shown["parts"] for s in part["segments"]}
+        for node in shown["nodes"]:
+            for kind in "segment", "copy":
+                files = [f for f in pathlib.Path(node["directory"]).glob(f"{kind}-*") if f.name[len(kind):] in needed]
+                listed = node["segments" if kind == "segment" else "copies"]
+                self.assertEqual(listed["count"], len(files))
+                self.assertEqual(listed["bytes"], sum(f.stat().st_size for f in files))
+                self.assertEqual(listed["ranks"], sorted({int(f.name.split("-")[-1]) for f in files}))
+        self.assertEqual(sum(node["manifests"]["count"] for node in shown["nodes"]), 2 * RANKS)
+        blocks = sum(region["blocks"] for part in shown["parts"] for region in part["regions"])
+        self.assertEqual(sum(entry["count"] for entry in shown["safety"]["blocks"]), blocks)
+        self.assertTrue(shown["safety"]["as_level"])
+        self.assertRegex(self.run_ok("show", "latest", store=store), r"node-0 +2 ")
+
+    def test_show_says_when_blocks_are_on_too_few_nodes(self):
+        store = self.copy(job_store("replicas:2"))
+        shutil.rmtree(store / "node-2")
+        shown = self.run_json("show", "latest", store=store)
+        self.assertFalse(shown["safety"]["as_level"])
+        self.assertGreater(shown["safety"]["short_blocks"], 0)
+        self.assertEqual(shown["safety"]["short_manifests"], 2)
+        self.assertIn("2 manifests are on fewer nodes than replicas:2 says",
+                      self.run_ok("show", "latest", store=store))
+
+
+def files_that_matter(store):
+    """Segments, copies and manifests with their content. Records name the process that wrote them."""
+    return {str(p.relative_to(store)): p.read_bytes() for p in sorted(store.glob("node-*/*"))
+            if p.name.startswith(("segment-", "copy-", "manifest-"))}
+
+
+def damage(file, choose):
+    data = bytearray(file.read_bytes())
+    for _ in range(choose.choice([1, 1, 40])):
+        data[choose.randrange(len(data))] ^= 1 << choose.randrange(8)
+    if choose.random() < 0.2:
+        del data[choose.randrange(len(data)):]
+    file.write_bytes(data)
+
+
+class Repair(ToolTest):
+    def repair(self, store, exit_code=OK):
+        return self.run_json("check", "--repair", store=store, exit_code=exit_code)
+
+    def assert_same(self, store, source):
+        repaired, original = files_that_matter(store), files_that_matter(source)
+        self.assertEqual(sorted(repaired), sorted(original))
+        self.assertEqual([name for name in original if repaired[name] != original[name]], [])
+
+    def test_a_lost_node_comes_back_byte_for_byte(self):
+        for redundancy, losses in ("replicas:2", 1), ("replicas:3", 2):
+            source = job_store(redundancy, "PIC")
+            for node in range(RANKS):
+                with self.subTest(redundancy=redundancy, node=node):
+                    store = self.copy(source, name=f"{losses}-{node}")
+                    shutil.rmtree(store / f"node-{node}")
+                    self.repair(store)
+                    self.assert_same(store, source)
+                    self.assertEqual(self.run_json("check", store=store)["flaws"], [])
+                    self.run_ok("check", "--losses", losses, store=store)
+
+    def test_two_lost_nodes_of_three_replicas_are_safe_again(self):
+        store = self.copy(job_store("replicas:3", "PIC"))
+        shutil.rmtree(store / "node-1")
+        shutil.rmtree(store / "node-2")
+        self.run_ok("check", "--losses", 2, store=store, exit_code=DAMAGE)
+        self.repair(store)
+        self.run_ok("check", "--losses", 2, store=store)
+
+    def test_missing_and_damaged_files_come_back_byte_for_byte(self):
+        choose = random.Random(20261116)
+        source = job_store("replicas:2", "PIC")
+        names = list(files_that_matter(source))
+        for number, name in enumerate(choose.sample(names, 15)):
+            with self.subTest(name=name, number=number):
+                store = self.copy(source, name=str(number))
+                if number % 3 == 0:
+                    (store / name).unlink()
+                else:
+                    damage(store / name, choose)
+                repair = self.repair(store)["repair"]
+                self.assertIn("made again", [step["action"] for step in repair["steps"]])
+                self.assert_same(store, source)
+                shutil.rmtree(store)
+
+    def test_a_node_of_which_every_file_is_damaged_comes_back_byte_for_byte(self):
+        choose = random.Random(7)
+        source = job_store("replicas:2", "PIC")
+        store = self.copy(source)
+        hit = [p for p in (store / "node-1").iterdir() if p.name.startswith(("segment-", "copy-", "manifest-"))]
+        damaged = {}
+        for file in hit:
+            damage(file, choose)
+            damaged[file.name] = file.read_bytes()
+        self.repair(store)
+        self.assert_same(store, source)
+        for file in (store / "node-1" / "quarantine").iterdir():
+            self.assertEqual(file.read_bytes(), damaged[file.name], "what was damaged is kept as it was")
+
+    def test_nothing_is_done_where_nothing_is_wrong(self):
+        store = self.copy(job_store("replicas:2", "PIC"))
+        before = files_that_matter(store)
+        self.assertEqual(self.repair(store)["repair"], {"steps": [], "refused": []})
+        self.assertEqual(files_that_matter(store), before)
+
+    def test_a_node_without_a_number_is_made_anew_by_hand_first(self):
+        source = self.copy(job_store("replicas:2", "PIC"), name="named")
+        for node in source.glob("node-*"):
+            node.rename(source / ("node-" + "abcd"[int(node.name[5:])]))
+        store = self.copy(source)
+        shutil.rmtree(store / "node-b")
+        refused = self.repair(store)["repair"]["refused"]
+        self.assertIn("nothing here says on which node rank 1 was", refused[0])
+        store = self.copy(source, name="again")
+        shutil.rmtree(store / "node-b")
+        (store / "node-b").mkdir(mode=0o700)
+        self.repair(store)
+        self.assert_same(store, source)
+
+    def test_blocks_that_ranks_have_in_common_are_on_enough_nodes_again(self):
+        source = job_store("replicas:2")
+        for node in range(RANKS):
+            with self.subTest(node=node):
+                store = self.copy(source, name=str(node))
+                shutil.rmtree(store / f"node-{node}")
+                self.repair(store)
+                self.assertEqual(self.run_json("check", store=store)["flaws"], [])
+                self.run_ok("check", "--losses", 1, store=store)
+
+    def test_a_repair_that_is_killed_costs_nothing_and_can_be_done_again(self):
+        choose = random.Random(3)
+        source = job_store("replicas:2", "PIC")
+        killed = 0
+        for number in range(10):
+            store = self.copy(source, name=str(number))
+            for file in (store / "node-2").iterdir():
+                if file.name.startswith(("segment-", "copy-", "manifest-")):
+                    damage(file, choose)
+            with subprocess.Popen([tool.TOOL, "check", "--repair", "--store", store], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as process:
+                time.sleep(choose.uniform(0.005, 0.06))
+                process.kill()
+                killed += process.wait(20) < 0
+            versions = tool.json.loads(tool.run("list", "--json", store=store).stdout)["versions"]
+            self.assertEqual([v["state"] for v in versions], ["whole"] * len(versions))
+            self.repair(store)
+            self.assert_same(store, source)
+            shutil.rmtree(store)
+        self.assertGreater(killed, 4, "most of them must be hit before they end")
+
+
+if __name__ == "__main__":
+    unittest.main()
