@@ -236,8 +236,9 @@ BELAY_API int belay_dump(belay_session* session, const void* const* buffers, con
  * byte verified. */
 BELAY_API int belay_load(belay_session* session, belay_version version, void* const* buffers,
                          const size_t* bytes, size_t count);
-/* Processes that only do background work: if (belay_is_head(s)) return belay_serve(s); This
- * version of Belay has none: every rank computes. */
+/* With background = head some processes of each node compute nothing and do the background work of
+ * the others: if (belay_is_head(s)) return belay_serve(s); The latter works until the application
+ * has closed its session, and returns 0, or another value if a rank or another head was lost. */
 BELAY_API int belay_is_head(const belay_session* session);
 BELAY_API int belay_serve(belay_session* session);
 

@@ -51,7 +51,7 @@ struct Options {
   Setting keep = {};            ///< versions retained (2)
   Setting interval = {};        ///< `auto`, a time, or `N calls` (auto)
   Setting mtbf = {};            ///< mean time between failures of the whole job, for `auto` (24h)
-  Setting background = {};      ///< thread or inline (thread)
+  Setting background = {};      ///< thread, inline or head (thread)
   Setting late = {};            ///< the former version is still in flight: wait or skip (wait)
   Setting heads_per_node = {};  ///< with background = head
   Setting staging = {};         ///< memory for capture (25% of protected memory, 64MiB at least)

@@ -144,6 +144,7 @@ TEST(Settings, EveryGoodValueIsTaken) {
   EXPECT_EQ(with("BELAY_MTBF", "7d").mtbf_ns, 7 * 86400000000000u);
   EXPECT_EQ(with("BELAY_BACKGROUND", "inline").background, Background::inline_);
   EXPECT_EQ(with("BELAY_BACKGROUND", "thread").background, Background::thread);
+  EXPECT_EQ(with("BELAY_BACKGROUND", "head").background, Background::head);
   EXPECT_EQ(with("BELAY_LATE", "skip").late, Late::skip);
   EXPECT_EQ(with("BELAY_DEDUP", "none").dedup, Dedup::none);
   EXPECT_EQ(with("BELAY_REDUNDANCY", "Replicas:3").redundancy.copies, 3u);
@@ -198,7 +199,7 @@ TEST(Settings, EveryWrongValueIsRefusedWithWhatWouldBeRight) {
       {"BELAY_MTBF", {"0", "-1h", "auto", "300y"}, "time above zero"},
       {"BELAY_TIMEOUT", {"0", "0.0000000001s", "999999999999h"}, "time above zero"},
       {"BELAY_STAGING", {"1048575", "25%", "0"}, "at least 1 MiB"},
-      {"BELAY_BACKGROUND", {"fork", "threads"}, "thread or inline"},
+      {"BELAY_BACKGROUND", {"fork", "threads"}, "thread, inline or head"},
       {"BELAY_LATE", {"drop"}, "wait or skip"},
       {"BELAY_DEDUP", {"global"}, "none, local, collective or collective-unshuffled"},
       {"BELAY_REDUNDANCY",

@@ -2,16 +2,14 @@
 #include "base/try.hpp"
 #include "os/host.hpp"
 #include "session/core.hpp"
+#include "session/division.hpp"
 #include "session/head.hpp"
 #include "session/linkage.hpp"
-#include "session/roles.hpp"
 #include "session/seams.hpp"
 #include "vote/agreement.hpp"
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <set>
 
 namespace belay::session {
@@ -180,72 +178,6 @@ Seams system_seams() {
 }
 
 namespace {
-
-/// The processes of a job, divided.
-struct Division {
-  std::unique_ptr<ranks::Group> group;  ///< of those that are alike: the application, or the heads
-  Roles roles;
-  bool is_head = false;
-  std::unique_ptr<HeadLine> head;             ///< of a rank
-  std::map<Rank, os::Line> lines;             ///< of a head, by rank
-  std::map<Rank, os::Line::Received> joined;  ///< what the rank brought
-};
-
-/// Lets the ranks of this head call it.
-Result<void> receive_crew(os::Listener& listener, std::size_t crew, std::uint64_t timeout_ns,
-                          Division& division) {
-  while (division.lines.size() < crew) {
-    BELAY_ASSIGN(auto line, listener.accept(timeout_ns));
-    BELAY_ASSIGN(auto joined, line.receive(timeout_ns));
-    BELAY_ASSIGN(
-        const Rank rank,
-        decode_join(
-            std::span(joined.message).subspan(std::min<std::size_t>(1, joined.message.size()))));
-    division.lines.emplace(rank, std::move(line));
-    division.joined.emplace(rank, std::move(joined));
-  }
-  return {};
-}
-
-/// Collective over `whole`, all processes of the job. All get their division, or the same error.
-Result<Division> divide(ranks::Group& whole, const Settings& settings, const std::string& node,
-                        os::Random& random) {
-  Division division;
-  BELAY_ASSIGN(const auto nodes, vote::gather_texts(whole, node));
-  BELAY_ASSIGN(division.roles, assign_roles(nodes, settings.heads_per_node));
-  const Roles& roles = division.roles;
-  const auto place = [&](const std::vector<Rank>& processes) {
-    return std::find(processes.begin(), processes.end(), whole.rank()) - processes.begin();
-  };
-  const auto head = static_cast<std::size_t>(place(roles.heads));
-  const auto rank = static_cast<Rank>(place(roles.application));
-  division.is_head = head < roles.heads.size();
-  BELAY_ASSIGN(division.group, whole.subset(division.is_head ? roles.heads : roles.application));
-  std::optional<os::Listener> listener;
-  Result<void> mine;
-  if (division.is_head) {
-    auto opened = os::Listener::open(random);
-    if (opened) listener.emplace(*std::move(opened));
-    if (!opened) mine = Unexpected(opened.error());
-  }
-  BELAY_ASSIGN(const auto names, vote::gather_texts(whole, listener ? listener->name() : ""));
-  BELAY_TRY(vote::agree(whole, mine));
-  if (division.is_head) {
-    mine = receive_crew(*listener, roles.crews[head].size(), settings.timeout_ns, division);
-  } else {
-    const auto crew =
-        std::find_if(roles.crews.begin(), roles.crews.end(), [&](const std::vector<Rank>& ranks) {
-          return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-        });
-    const Rank my_head = roles.heads[static_cast<std::size_t>(crew - roles.crews.begin())];
-    auto joined = HeadLine::join(names[my_head], rank, settings.timeout_ns);
-    if (joined) division.head = *std::move(joined);
-    if (!joined) mine = Unexpected(joined.error());
-  }
-  BELAY_TRY(vote::agree(whole, mine));
-  BELAY_TRY(whole.close());
-  return division;
-}
 
 Session open_head(const Seams& seams, detail::CoreParts parts, Division division) {
   detail::HeadParts head;

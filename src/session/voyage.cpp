@@ -209,7 +209,10 @@ void Voyage::share() {
   const auto shared = within_memory([&]() -> Result<void> {
     const auto here = make_inline_worker();
     BELAY_TRY(plan());
-    return exchange(*here);
+    BELAY_TRY(exchange(*here));
+    // Nobody leaves the group while others still wait for messages.
+    std::uint64_t done = 1;
+    return course_.group.reduce({&done, 1}, ranks::Reduction::min);
   });
   if (!shared) flight_->abandon(shared.error());
 }

@@ -30,12 +30,40 @@ class FileWriterTest : public testing::Test {
   os::MemoryFiles memory_;
   os::Operation::Kind failing_ = os::Operation::Kind::list;
   int error_ = 0;
+  int writes_ = 0;
   os::FaultyFiles files_{memory_, [this](const os::Operation& operation) {
+                           if (operation.kind == os::Operation::Kind::write) ++writes_;
                            return os::Action{.error = operation.kind == failing_ ? error_ : 0};
                          }};
   std::unique_ptr<Tier> tier_ = make_local_tier(files_, "/d");
   os::AlignedMemory buffer_ = *os::AlignedMemory::allocate(2 * kPage);
 };
+
+TEST_F(FileWriterTest, LargePiecesThatLieAsTheyWillInTheFileAreNotCopied) {
+  for (const std::size_t shift : {0u, 1u}) {  // by one byte: they must be
+    const std::string name = "f" + std::to_string(shift);
+    auto writer = FileWriter::create(*tier_, name);
+    ASSERT_TRUE(writer);
+    writer->lend(buffer_.bytes());
+    const auto whole = pattern((3u << 20) + 6 * kPage, 3);
+    auto memory = os::AlignedMemory::allocate(whole.size() + kPage);
+    ASSERT_TRUE(memory);
+    const auto place = memory->bytes().subspan(shift, whole.size());
+    std::copy(whole.begin(), whole.end(), place.begin());
+    const std::size_t cuts[] = {0, 100, 2u << 20, (3u << 20) + kPage + 7, whole.size()};
+    writes_ = 0;
+    for (std::size_t i = 0; i + 1 < std::size(cuts); ++i) {
+      ASSERT_TRUE(writer->append_in_place(place.subspan(cuts[i], cuts[i + 1] - cuts[i])));
+      EXPECT_EQ(writer->offset(), cuts[i + 1]);
+    }
+    ASSERT_TRUE(writer->finish());
+    EXPECT_TRUE(*read_whole(*tier_, name, accept) == whole);
+    if (shift == 0)
+      EXPECT_LT(writes_, 10);
+    else
+      EXPECT_GT(writes_, 100) << "two pages at a time";
+  }
+}
 
 TEST_F(FileWriterTest, SmallPiecesComeTogetherInOrder) {
   auto writer = FileWriter::create(*tier_, "f");

@@ -133,6 +133,22 @@ inline void check_duplicate(Group& group) {
   EXPECT_TRUE(second->close());
 }
 
+/// Even and odd ranks go apart, each in reverse, and do not need the group that they were.
+inline void check_subset(Group& group) {
+  std::vector<Rank> members;
+  for (Rank rank = group.size(); rank-- > 0;)
+    if (rank % 2 == group.rank() % 2) members.push_back(rank);
+  auto made = group.subset(members);
+  ASSERT_TRUE(made) << made.error().message();
+  const std::unique_ptr<Group> part = *std::move(made);
+  EXPECT_TRUE(group.close());
+  ASSERT_EQ(part->size(), members.size());
+  EXPECT_EQ(members[part->rank()], group.rank());
+  check_reduce(*part);
+  check_order(*part);
+  EXPECT_TRUE(part->close());
+}
+
 /// The last rank stays away for three deadlines: those who wait for its message lose it at theirs.
 /// REQUIRES: more than one rank, and a group with this deadline.
 inline void check_lost_sender(Group& group, std::chrono::milliseconds deadline) {

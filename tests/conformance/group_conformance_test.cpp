@@ -76,6 +76,11 @@ TEST(ThreadGroupConformance, MuchMoreThanTheWindowMovesInRounds) {
              [](std::unique_ptr<Group>& group) { check_large_volume(*group, 50u << 20); });
 }
 
+TEST(ThreadGroupConformance, PartsOfAGroupGoTheirOwnWays) {
+  for (const Rank size : {1u, 2u, 5u})
+    play_ranks(size, kPatience, [](std::unique_ptr<Group>& group) { check_subset(*group); });
+}
+
 /// Plays ranks by heads, which are threads of a thread group.
 void play_by_heads(const std::vector<std::vector<Rank>>& crews, std::chrono::nanoseconds timeout,
                    const std::function<void(Group& group)>& play) {
@@ -107,9 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Window, HubGroupConformance, ::testing::ValuesIn(kWindo
 
 TEST(HubGroupConformance, ARankThatStaysAwayIsLostToAllOthersAtTheirDeadline) {
   const std::chrono::milliseconds deadline(300);
-  for (const auto& crews : kCrews)
-    if (crews.size() > 1 || crews[0].size() > 1)
-      play_by_heads(crews, deadline, [&](Group& group) { check_lost_peer(group, deadline); });
+  for (const std::size_t i : {1u, 4u})
+    play_by_heads(kCrews[i], deadline, [&](Group& group) { check_lost_peer(group, deadline); });
 }
 
 TEST(HubGroupConformance, ASenderThatStaysAwayIsLostToReceiversAtTheirDeadline) {

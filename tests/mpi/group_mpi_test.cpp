@@ -95,6 +95,12 @@ TEST(MpiGroup, TakesAPartOfTheRanks) {
   MPI_Comm_free(&half);
 }
 
+TEST(MpiGroup, PartsOfAGroupGoTheirOwnWays) {
+  auto group = make_mpi_group(MPI_COMM_WORLD, kPatience_ns, os::system_clock());
+  ASSERT_TRUE(group);
+  check_subset(**group);
+}
+
 TEST(MpiGroup, RefusesTheNullCommunicator) {
   const auto group = make_mpi_group(MPI_COMM_NULL, kPatience_ns, os::system_clock());
   ASSERT_FALSE(group);
