@@ -65,7 +65,10 @@ class Group {
   /// one of the lists that ranks pass, and all members pass the same. The new group needs the old
   /// one as little as a duplicate does, and is used by the same thread. unsupported, on all ranks:
   /// not every group can be divided.
-  virtual Result<std::unique_ptr<Group>> subset(std::span<const Rank> members);
+  virtual Result<std::unique_ptr<Group>> subset(std::span<const Rank> members) {
+    static_cast<void>(members);
+    return Unexpected(Error(Code::unsupported, "this group cannot be divided"));
+  }
 
   /// Collective: gives back what the group holds. Called once, last.
   virtual Result<void> close() { return {}; }

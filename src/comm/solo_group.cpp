@@ -42,10 +42,6 @@ class SoloGroup : public Group {
 
 }  // namespace
 
-Result<std::unique_ptr<Group>> Group::subset(std::span<const Rank>) {
-  return fail(Code::unsupported, "this group cannot be divided");
-}
-
 std::unique_ptr<Group> make_solo_group() { return std::make_unique<SoloGroup>(); }
 
 }  // namespace belay::ranks

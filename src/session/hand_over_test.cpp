@@ -58,14 +58,17 @@ TEST(HandOver, AReportArrivesAsItWasGiven) {
   Outcome outcome;
   outcome.voted = true;
   outcome.manifest = manifest_of_three_blocks();
-  outcome.shares = {{10, {{2, 30}}}, {0, {}}, {40, {{0, 1}, {1, 2}}}};
+  outcome.shares = {{10, 8, 3, {{2, 30}}}, {0, 0, 0, {}}, {40, 30, 0, {{0, 1}, {1, 2}}}};
   outcome.keepers = {{1}, {2}, {}};
   outcome.kept.copies = {{{4, 5}, 2}};
   outcome.kept.manifests = {{{4, 5}, 0}, {{4, 5}, 2}};
+  outcome.kept.shards = {{{4, 5}, 256}};
   const Outcome read = must(decode_report(body_of(must(encode_report(outcome)))));
   EXPECT_TRUE(read.voted);
   EXPECT_EQ(read.manifest.segments, outcome.manifest.segments);
+  EXPECT_EQ(read.kept.shards, outcome.kept.shards);
   ASSERT_EQ(read.shares.size(), 3u);
+  EXPECT_EQ(read.shares[0].natural_bytes, 3u);
   EXPECT_EQ(read.shares[2].parcels.size(), 2u);
   EXPECT_EQ(read.shares[2].parcels[1].bytes, 2u);
   EXPECT_EQ(read.keepers, outcome.keepers);

@@ -13,6 +13,8 @@ std::string make_name(const format::ParsedName& parts) {
       return format::segment_name({parts.key, parts.rank});
     case format::NameKind::copy:
       return format::copy_name({parts.key, parts.rank});
+    case format::NameKind::shard:
+      return format::shard_name({parts.key, parts.rank});
     case format::NameKind::manifest:
       return format::manifest_name(parts.key, parts.rank);
     case format::NameKind::run:
