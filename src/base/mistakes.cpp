@@ -12,7 +12,7 @@
 namespace belay {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mistake>, 13> kNames{{
+constexpr std::array<std::pair<std::string_view, Mistake>, 14> kNames{{
     {"skip_data_sync", Mistake::skip_data_sync},
     {"skip_directory_sync", Mistake::skip_directory_sync},
     {"vote_early", Mistake::vote_early},
@@ -25,6 +25,7 @@ constexpr std::array<std::pair<std::string_view, Mistake>, 13> kNames{{
     {"skip_copy_sync", Mistake::skip_copy_sync},
     {"one_copy_less", Mistake::one_copy_less},
     {"skip_healing", Mistake::skip_healing},
+    {"drain_early", Mistake::drain_early},
     {"delete_needed", Mistake::delete_needed},
 }};
 

@@ -19,6 +19,7 @@ enum class Mistake {
   skip_copy_sync,       ///< copies kept for others are not fsynced before the vote
   one_copy_less,        ///< each block is on one node less than was asked for
   skip_healing,         ///< what a lost node held is believed to be there
+  drain_early,          ///< a manifest is on the global tier before the blocks that it names
   delete_needed,        ///< ranks remove what they keep for others without asking them
 };
 

@@ -251,6 +251,8 @@ std::string show_dedup(const Settings& settings) {
   return show_choice<&Settings::dedup, kDedups>(chosen);
 }
 
+std::string show_global(const Settings& settings) { return settings.global; }
+
 std::string show_application(const Settings& settings) { return settings.application; }
 
 using O = Options;
@@ -280,7 +282,7 @@ constexpr std::array kOptions = {
     Option{"dedup_table", &O::dedup_table, parse_number<&S::dedup_table, 1, 1u << 30>,
            show_number<&S::dedup_table>},
     Option{"levels", &O::levels, parse_level_plan, show_level_plan},
-    Option{"global", &O::global, parse_path<&S::global>},
+    Option{"global", &O::global, parse_path<&S::global>, show_global},
     Option{"aggregate", &O::aggregate},
     Option{"codec", &O::codec},
     Option{"local_codec", &O::local_codec, check_local_codec},

@@ -53,9 +53,18 @@ struct Settings {
   LogLevel log = LogLevel::warn;
 
   LevelPlan level_plan() const { return levels ? *levels : LevelPlan{{{redundancy, 1}}, {}}; }
+  /// Does a part of the versions go to the global tier as well?
+  bool has_global_tier() const { return level_plan().global && !level_plan().rules.empty(); }
+  /// Nothing stays on nodes: the global tier is the store.
+  bool diskless() const { return level_plan().global && level_plan().rules.empty(); }
   Dedup chosen_dedup() const {
     if (dedup != Dedup::automatic) return dedup;
     return survives_losses() ? Dedup::collective : Dedup::local;
+  }
+  /// The same for versions of one level: those that survive no loss leave nothing to other nodes.
+  Dedup dedup_of(const Level& level) const {
+    if (dedup != Dedup::automatic) return dedup;
+    return level.losses() > 0 ? Dedup::collective : Dedup::local;
   }
   bool dedups() const { return chosen_dedup() != Dedup::none; }
   /// Is there a level that keeps blocks on more than one node?

@@ -371,7 +371,7 @@ TEST(SharedSettings, ListWhatAllRanksMustHaveInCommon) {
   EXPECT_EQ(shared_settings(settings_of(sources_of({}))),
             "application=solver\nblock=16384\nhash=xxh3\nkeep=2\ninterval=auto\nmtbf=1d\n"
             "background=thread\nlate=wait\nheads_per_node=1\nsegments=64\ntimeout=5m\n"
-            "redundancy=none\ndedup=local\ndedup_table=131072\nlevels=local:1\n");
+            "redundancy=none\ndedup=local\ndedup_table=131072\nlevels=local:1\nglobal=\n");
 }
 
 TEST(SharedSettings, ChangeWithEachOfThemAndWithNothingElse) {

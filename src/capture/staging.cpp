@@ -52,6 +52,11 @@ void Staging::release(StagingBuffer* buffer) {
   free_.push_back(buffer);
 }
 
+std::size_t Staging::available() const {
+  const std::lock_guard guard(mutex_);
+  return free_.size() + (most_buffers_ - buffers_.size());
+}
+
 void Staging::grow(std::size_t limit_bytes) {
   const std::lock_guard guard(mutex_);
   most_buffers_ = std::max(most_buffers_, limit_bytes / buffer_bytes_);

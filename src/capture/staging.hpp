@@ -42,6 +42,8 @@ class Staging {
   /// An empty buffer; nullptr if all are in use and the limit is reached.
   Result<StagingBuffer*> try_acquire();
   void release(StagingBuffer* buffer);
+  /// So many buffers may be acquired, if the system has the memory.
+  std::size_t available() const;
   /// Allows more, if `limit_bytes` is more than before.
   void grow(std::size_t limit_bytes);
 

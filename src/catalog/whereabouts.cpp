@@ -74,6 +74,13 @@ std::vector<SegmentId> Whereabouts::all_shards() const {
   return ids;
 }
 
+void Whereabouts::remove(const SegmentId& id, bool global) {
+  const auto found = holders_.find(id);
+  if (found == holders_.end()) return;
+  std::erase_if(found->second, [&](const Holder& h) { return is_global(h.place) == global; });
+  if (found->second.empty()) holders_.erase(found);
+}
+
 const std::vector<Whereabouts::Holder>& Whereabouts::holders(const SegmentId& id) const {
   static const std::vector<Holder> kNone;
   const auto found = holders_.find(id);
@@ -96,7 +103,7 @@ std::vector<SegmentId> Whereabouts::segments() const {
 
 const Whereabouts::Holder* Whereabouts::original(const SegmentId& id, std::uint64_t bytes) const {
   for (const Holder& holder : holders(id))
-    if (!holder.is_copy() && holder.bytes == bytes) return &holder;
+    if (!holder.is_copy() && holder.bytes == bytes && !is_global(holder.place)) return &holder;
   return nullptr;
 }
 
@@ -169,7 +176,8 @@ bool Whereabouts::safe(const SegmentRef& segment, std::uint32_t losses) const {
   }
   std::set<Place> places;
   for (const Holder& holder : holders(segment.id))
-    if (holder.is_copy() || holder.bytes == segment.file_bytes) places.insert(holder.place);
+    if (!is_global(holder.place) && (holder.is_copy() || holder.bytes == segment.file_bytes))
+      places.insert(holder.place);
   return places.size() > segment.copies;
 }
 

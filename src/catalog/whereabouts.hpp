@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,12 +44,15 @@ class Whereabouts {
   /// The number of a directory, a new one if it was not heard of before.
   Place place(std::string_view directory);
   const std::string& directory(Place place) const { return directories_[place]; }
+  /// The directory is of the global tier: no loss of nodes takes it, and no level counts on it.
+  void mark_global(Place place) { global_.insert(place); }
+  bool is_global(Place place) const { return global_.contains(place); }
 
   /// The last word on this file counts.
   void add(const HeldFile& file, Place place, Rank keeper);
   void remove(const SegmentId& id, FileKind kind, Place place);
-  /// The segment and its copies.
-  void remove(const SegmentId& id) { holders_.erase(id); }
+  /// The segment and its copies: on nodes, or on the global tier.
+  void remove(const SegmentId& id, bool global);
   void add(const Stripe& stripe);
   /// With its shards; members stay.
   void remove_stripe(VersionKey key, std::uint32_t number);
@@ -81,6 +85,7 @@ class Whereabouts {
   bool whole(const Stripe& stripe) const;
 
   std::vector<std::string> directories_;
+  std::set<Place> global_;
   std::map<SegmentId, std::vector<Holder>> holders_;  ///< segments and copies
   std::map<SegmentId, std::vector<Holder>> shards_;
   std::map<std::pair<VersionKey, std::uint32_t>, Stripe> stripes_;

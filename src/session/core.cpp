@@ -51,11 +51,13 @@ SessionCore::SessionCore(CoreParts parts)
       holdings_(parts_.claim, settings_.keep, rank_) {
   parts_.claim.own = {};
   parts_.claim.surveys = {};
+  if (parts_.claim.global) parts_.claim.global->own = {};
 }
 
 SessionCore::~SessionCore() {
   if (capture_) capture_->abandon(Error(Code::invalid_argument, "the session was destroyed"));
   parts_.worker->wait_all();
+  cancel_drain();
   if (flight_ && flight_->error())
     log_.write(LogLevel::error, "version {} failed: {}", flight_->manifest->origin.key.version,
                flight_->error()->message());
@@ -93,6 +95,13 @@ Result<void> SessionCore::unprotect(std::string_view name) {
   return {};
 }
 
+std::vector<VersionInfo> SessionCore::versions() const {
+  auto versions = holdings_.versions();
+  if (settings_.diskless())
+    for (VersionInfo& info : versions) info.level += "+global";
+  return versions;
+}
+
 Stats SessionCore::stats() const {
   Stats stats = stats_;
   stats.staging_bytes = staging_.allocated_bytes();
@@ -111,7 +120,7 @@ Result<Version> SessionCore::checkpoint() {
   auto started = start_version(entry);
   // The other ranks have started, and are told that this one has not.
   if (!started && together() && started.error().code() != Code::peer_lost)
-    started = share_version(started, entry);
+    started = Unexpected(agree_captured(started).error());
   if (!started) return Unexpected(started.error());
   return capture_and_seal(entry);
 }
@@ -166,7 +175,7 @@ Result<Version> SessionCore::capture_and_seal(std::uint64_t entry_ns) {
     captured = Unexpected(*std::exchange(spoiled_, {}));
   else
     captured = within_memory([&] { return capture_rest(); });
-  if (together()) captured = within_memory([&] { return share_version(captured, entry_ns); });
+  if (together()) return share_and_seal(captured, entry_ns);
   if (!captured) return Unexpected(give_up_version(captured.error(), entry_ns));
   return seal_version(entry_ns);
 }
@@ -240,6 +249,7 @@ Result<void> SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns
   header.time_ns = clock_.wall_ns();
   header.ledger.version = key.version;
   header.level = level_of(key.version);
+  header.global = settings_.diskless() || settings_.level_plan().is_global(key.version);
   if (together()) {
     const bool less = planted(Mistake::one_copy_less) && header.level.losses() > 0;
     BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, header.level.losses() + 1 - less));
@@ -311,14 +321,18 @@ Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
     return capture_->seal();
   });
   if (!sealed) return Unexpected(give_up_version(sealed.error(), entry_ns));
+  const Version version = note_captured(clock_.now_ns() - sealing);
+  if (flight_->finished() && flight_->error())
+    return Unexpected(flight_->error()->within(fmt::format("version {}", version)));
+  return version;
+}
+
+Version SessionCore::note_captured(std::uint64_t sealed_ns) {
   capture_.reset();
-  const std::uint64_t sealed_ns = clock_.now_ns() - sealing;
   stats_.last.wait_ns += sealed_ns;
   stats_.last.blocking_ns += sealed_ns;
   ++stats_.captured;
   schedule_.captured(stats_.last.blocking_ns);
-  if (flight_->finished() && flight_->error())
-    return Unexpected(flight_->error()->within(fmt::format("version {}", stats_.last.version)));
   return stats_.last.version;
 }
 

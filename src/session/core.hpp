@@ -17,13 +17,14 @@
 #include "os/clock.hpp"
 #include "os/parallel.hpp"
 #include "session/copy_exchange.hpp"
+#include "session/drain.hpp"
 #include "session/equipment.hpp"
 #include "session/flight.hpp"
 #include "session/needs_wire.hpp"
 #include "session/restorer.hpp"
 #include "session/schedule.hpp"
-#include "session/stripe_exchange.hpp"
 #include "session/version_capture.hpp"
+#include "session/voyage.hpp"
 #include "session/worker.hpp"
 #include "vote/claim.hpp"
 #include "vote/holdings.hpp"
@@ -42,12 +43,14 @@ struct CoreParts {
   std::unique_ptr<Log> log;
   os::Clock* clock = nullptr;
   std::unique_ptr<ranks::Group> group;
+  std::unique_ptr<ranks::Group> voyages;  ///< for the worker; null: it must not communicate
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
   std::unique_ptr<os::Parallel> parallel;
   unsigned read_threads = 1;
   std::unique_ptr<session::Worker> worker;
+  std::unique_ptr<session::Worker> drain_worker;  ///< with a global tier
   std::unique_ptr<capture::Tracker> tracker;
 };
 
@@ -60,7 +63,7 @@ class SessionCore {
   Result<void> protect(std::string_view name, std::unique_ptr<RegionAccess> access);
   Result<void> unprotect(std::string_view name);
   std::optional<Version> latest() const { return holdings_.latest(); }
-  std::vector<VersionInfo> versions() const { return holdings_.versions(); }
+  std::vector<VersionInfo> versions() const;
   Stats stats() const;
   Result<Version> restore(const RestoreOptions& options);
   bool due();
@@ -113,11 +116,16 @@ class SessionCore {
     Version asked = 0;  ///< must be the same on all
     bool idle = true;
     bool agrees = true;
+    bool holds = false;   ///< there is memory for what must go in the background
+    bool drained = true;  ///< no version is on its way to the global tier
   };
   Result<Meeting> meet(Call call, Meeting mine);
   static Result<void> check_same_call(std::span<const std::uint64_t> lowest, Call mine);
   /// Another rank has closed the session while this one called something else.
   void end_with_others();
+  void note_lost_peer();
+  /// Collective. `ends`: nobody minds to wait.
+  Result<void> decide_flight(bool exists, bool ends);
   void adopt_flight();
   Result<void> drop_flight();
   void reload_catalog();
@@ -142,6 +150,8 @@ class SessionCore {
   Result<void> capture_region(const std::string& name, capture::Regions::Region& region);
   Result<void> capture_rest();
   Result<Version> seal_version(std::uint64_t entry_ns);
+  /// The version was captured, and is durable when the worker is done with it.
+  Version note_captured(std::uint64_t sealed_ns);
   Error give_up_version(const Error& error, std::uint64_t entry_ns);
   void close_ledger(Ledger& ledger, std::uint64_t entry_ns) const;
   void add_last_to_total();
@@ -155,16 +165,15 @@ class SessionCore {
   Result<void> tell_damaged(const std::vector<session::LostFile>& damaged);
   /// Segments that this rank has, but could not read these blocks of.
   std::vector<session::LostFile> damaged_here(const std::vector<session::LostBlock>& blocks) const;
-  /// Collective. `captured` is this rank's success. Ranks decide who stores what and keeps copies
-  /// of it, and exchange these. All succeed, or all fail.
-  Result<void> share_version(const Result<void>& captured, std::uint64_t entry_ns);
-  Result<void> exchange_copies(const session::VersionPlan& plan,
-                               std::span<const session::BroughtBlock> brought);
-  Result<void> exchange_shards(const session::VersionPlan& plan,
-                               std::span<const session::BroughtBlock> brought);
-  /// Parity was made of the program's memory, the segment of a copy: both must have been the same.
-  Result<void> check_unchanged(std::span<const session::BroughtBlock> brought) const;
-  std::uint64_t window_bytes() const;
+  /// Collective. `captured` is this rank's success, `holds` says that it has memory for unsafe
+  /// blocks. All succeed, or all fail; true: all have the memory.
+  Result<bool> agree_captured(const Result<void>& captured, bool holds = false);
+  /// Collective. All that follows capture: ranks decide who stores what and keeps copies of it, and
+  /// exchange these, in the background if they can.
+  Result<Version> share_and_seal(const Result<void>& captured, std::uint64_t entry_ns);
+  Result<void> share_here(std::uint64_t entry_ns);
+  Result<Version> share_in_background(std::uint64_t entry_ns);
+  std::shared_ptr<session::Voyage> make_voyage();
   /// Collective. The version in flight exists: copies of its manifests get their names before
   /// anybody is told.
   Result<void> name_kept_manifests();
@@ -182,6 +191,23 @@ class SessionCore {
   /// Collective. Waits until this rank has voted or failed, as `taken` says, and learns whether
   /// all have.
   Result<Version> finish_dump(VersionKey key, std::uint64_t asked, const Result<void>& taken);
+
+  // core_drain.cpp: the global tier.
+  /// Collective. The last existing version goes there too, in the background. If the one before is
+  /// still on its way, it is waited for, unless `may_skip`.
+  Result<void> start_drain(bool may_skip);
+  /// Collective. Which segments this rank copies.
+  Result<std::vector<session::DrainTask>> share_drain(const Manifest& manifest);
+  /// Collective. Waits for the drain under way, if there is one.
+  Result<void> end_drain();
+  /// Collective. REQUIRES: the drain has finished on all ranks.
+  Result<void> finish_drain();
+  /// No rank will ask what became of the drain.
+  void cancel_drain();
+  void report_drain_failure(Version version, const Error& error);
+  /// Collective. What no version on the global tier needs any more is removed there.
+  Result<void> keep_global_house();
+  void finish_global_housekeeping();
 
   // core_restore.cpp: the way back.
   /// Does this rank's step of the attempt go well on all ranks? If not, `reason` says why.
@@ -217,16 +243,17 @@ class SessionCore {
   std::optional<Level> healing_;             ///< the next version has this level at least
   std::optional<dedup::NodeLayout> layout_;  ///< for the level of the version under way
   session::ExchangeWindows windows_;
-  std::vector<session::Share> shares_;           ///< of the version in flight, by rank
-  std::vector<std::vector<Rank>> keepers_;       ///< of its manifests, by rank
-  std::vector<session::PlannedStripe> stripes_;  ///< of the version in flight
-  std::optional<Error> spoiled_;                 ///< why the version begun cannot be committed
+  std::optional<Error> spoiled_;  ///< why the version begun cannot be committed
+  std::optional<Error> lost_;     ///< a peer is; nobody can be asked any more
 
   std::shared_ptr<session::Flight> flight_;
   bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight
   std::optional<session::VersionCapture> capture_;
   std::shared_ptr<Housekeeping> housekeeping_;  ///< the round under way
-  std::uint64_t settle_ns_ = 0;                 ///< of the version under way
+  std::shared_ptr<session::Drain> drain_;       ///< on all ranks, or on none
+  std::shared_ptr<Housekeeping> global_housekeeping_;
+  bool global_changed_ = true;     ///< something may go from the global tier; the same on all ranks
+  std::uint64_t settle_ns_ = 0;    ///< of the version under way
   std::uint64_t blocking_ns_ = 0;  ///< of the version under way, over all calls that made it
 
   Stats stats_;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mistakes.hpp"
 #include "base/try.hpp"
-#include "format/manifest.hpp"
 #include "format/names.hpp"
-#include "format/vector_sink.hpp"
 #include "session/core.hpp"
 #include "vote/agreement.hpp"
 
@@ -12,10 +10,6 @@
 
 namespace belay::detail {
 namespace {
-
-// Of the memory for capture so much is lent to each of two windows.
-constexpr std::uint64_t kWindowsPerStaging = 8;
-constexpr std::uint64_t kLeastWindowBytes = std::uint64_t{8} << 20;
 
 std::string name_of(const session::LostFile& file) { return format::file_name(file.id, file.kind); }
 
@@ -26,7 +20,7 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
   const auto& whereabouts = parts_.claim.whereabouts;
   const auto look = [&](const SegmentId& id, const auto& holders) {
     for (const auto& holder : holders) {
-      if (holder.keeper != rank_) continue;
+      if (holder.keeper != rank_ || whereabouts.is_global(holder.place)) continue;
       const session::LostFile file{id, holder.kind, holder.place};
       auto& place = store::place_in(equipment_.tier, whereabouts.directory(holder.place));
       const auto bytes = place.touch(name_of(file));
@@ -54,7 +48,7 @@ Result<vote::Needs> SessionCore::exchange_needs() {
   }
   needs.complete(whereabouts.stripes());
   for (const SegmentId& id : whereabouts.segments())
-    if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id);
+    if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id, /*global=*/false);
   for (const Stripe* const stripe : whereabouts.stripes()) {
     const SegmentId shard = shard_id(stripe->key, stripe->number, 0);
     if (holdings_.may_go(shard) && !needs.has_shard(shard))
@@ -95,132 +89,84 @@ bool SessionCore::is_unsafe(const SegmentRef& segment, const Level& level) const
   });
 }
 
-Result<void> SessionCore::share_version(const Result<void>& captured, std::uint64_t entry_ns) {
-  BELAY_ASSIGN(const Meeting all, meet(Call::commit, {.agrees = captured.has_value()}));
-  if (!all.agrees) return vote::agree(*parts_.group, captured);
-  std::vector<session::BroughtBlock> brought;
-  std::vector<dedup::Block> blocks;
-  for (const auto& unsafe : capture_->unsafe()) {
-    blocks.push_back({flight_->manifest->fingerprints[unsafe.block],
-                      static_cast<std::uint32_t>(unsafe.bytes.size())});
-    brought.push_back({blocks.back(), unsafe.bytes});
-  }
-  BELAY_ASSIGN(const auto plan, session::plan_version(*parts_.group, *layout_, settings_,
-                                                      flight_->manifest->level, blocks));
-  capture_->place(plan);
+Result<bool> SessionCore::agree_captured(const Result<void>& captured, bool holds) {
+  BELAY_ASSIGN(const Meeting all,
+               meet(Call::commit, {.agrees = captured.has_value(), .holds = holds}));
+  if (!all.agrees) BELAY_TRY(vote::agree(*parts_.group, captured));
+  return all.holds;
+}
+
+std::shared_ptr<session::Voyage> SessionCore::make_voyage() {
+  ranks::Group& group = parts_.voyages ? *parts_.voyages : *parts_.group;
+  return std::make_shared<session::Voyage>(
+      equipment_, flight_, capture_->take_cargo(),
+      session::Voyage::Course{.group = group, .layout = *layout_, .windows = windows_});
+}
+
+Result<Version> SessionCore::share_and_seal(const Result<void>& captured, std::uint64_t entry_ns) {
+  const bool holds = captured && parts_.voyages && capture_->reserve();
+  const auto background = agree_captured(captured, holds);
+  if (!background) return Unexpected(give_up_version(background.error(), entry_ns));
+  if (*background) return share_in_background(entry_ns);
+  if (holds) capture_->give_back_reserved();
+  const auto shared = within_memory([&] { return share_here(entry_ns); });
+  if (!shared) return Unexpected(give_up_version(shared.error(), entry_ns));
+  return seal_version(entry_ns);
+}
+
+Result<void> SessionCore::share_here(std::uint64_t entry_ns) {
+  const auto voyage = make_voyage();
+  BELAY_TRY(voyage->plan());
   close_ledger(flight_->manifest->ledger, entry_ns);
-  shares_ = plan.shares;
-  stripes_.clear();
-  for (const session::Parcel& parcel : shares_[rank_].parcels) stats_.sent_bytes += parcel.bytes;
-  for (const std::uint64_t bytes : plan.bytes_to(rank_)) stats_.kept_bytes += bytes;
-  keepers_.clear();
-  for (Rank rank = 0; rank < parts_.group->size(); ++rank)
-    keepers_.push_back(plan.manifest_keepers(*layout_, rank));
-  auto staged = within_memory([&] { return capture_->stage_stored(plan); });
-  BELAY_TRY(exchange_copies(plan, brought));
-  if (flight_->manifest->level.kind == Level::Kind::erasure) {
-    BELAY_TRY(exchange_shards(plan, brought));
-    if (staged) staged = check_unchanged(brought);
-  }
+  auto staged = within_memory([&] { return capture_->stage(voyage->stored()); });
+  BELAY_TRY(voyage->exchange(*parts_.worker));
   return staged;
 }
 
-std::uint64_t SessionCore::window_bytes() const {
-  return std::max({kLeastWindowBytes, settings_.staging_bytes.value_or(0) / kWindowsPerStaging,
-                   std::uint64_t{4} * settings_.block_bytes});
-}
-
-Result<void> SessionCore::exchange_shards(const session::VersionPlan& plan,
-                                          std::span<const session::BroughtBlock> brought) {
-  ranks::Group& group = *parts_.group;
-  const Manifest& manifest = *flight_->manifest;
-  BELAY_ASSIGN(stripes_,
-               vote::agree_on(group, session::plan_stripes(*layout_, manifest.level,
-                                                           manifest.origin.key, plan.shares)));
-  if (stripes_.empty()) return {};
-  std::optional<session::SegmentImage> image;
-  auto made = within_memory([&]() -> Result<session::StripeExchange> {
-    if (!plan.blocks.stored().empty()) {
-      BELAY_ASSIGN(
-          image, session::SegmentImage::make({manifest.origin, manifest.hash, manifest.block_bytes},
-                                             plan, brought));
-    }
-    return session::StripeExchange::make(group, stripes_, image ? &*image : nullptr,
-                                         window_bytes());
+Result<Version> SessionCore::share_in_background(std::uint64_t entry_ns) {
+  auto sent = within_memory([&]() -> Result<void> {
+    capture_->hold();
+    auto voyage = make_voyage();
+    Ledger& ledger = flight_->manifest->ledger;
+    ledger.written_bytes = voyage->bytes();  // the plan will say how much of it others store
+    close_ledger(ledger, entry_ns);
+    stats_.last = ledger;
+    flight_->reuse(std::exchange(dedup_, {}));
+    parts_.worker->submit([voyage = std::move(voyage)] { voyage->run(); });
+    return {};
   });
-  BELAY_ASSIGN(auto exchange, vote::agree_on(group, std::move(made)));
-  flight_->expect_shards(
-      std::make_unique<session::KeptShards>(equipment_, exchange.shards(manifest.origin)));
-  return exchange.run(
-      windows_,
-      [&](std::vector<session::KeptShards::Piece> pieces, std::atomic<bool>& done) {
-        parts_.worker->submit(
-            [flight = flight_, pieces = std::move(pieces), &done] { flight->keep(pieces, done); });
-      },
-      [&] { parts_.worker->wait_one(); });
-}
-
-Result<void> SessionCore::check_unchanged(std::span<const session::BroughtBlock> brought) const {
-  std::atomic<std::size_t> changed = brought.size();
-  constexpr std::size_t kBatch = 64;
-  parts_.parallel->run((brought.size() + kBatch - 1) / kBatch, [&](std::size_t batch) {
-    for (std::size_t i = batch * kBatch; i < std::min((batch + 1) * kBatch, brought.size()); ++i)
-      if (equipment_.hasher.hash(brought[i].bytes) != brought[i].block.fingerprint) changed = i;
-  });
-  if (changed == brought.size()) return {};
-  const auto& region = flight_->manifest->regions[capture_->unsafe()[changed].region];
-  return fail(Code::invalid_argument,
-              "region '{}' changed during checkpoint(); nobody may write protected memory between "
-              "its entry and return",
-              region.name);
-}
-
-Result<void> SessionCore::exchange_copies(const session::VersionPlan& plan,
-                                          std::span<const session::BroughtBlock> brought) {
-  ranks::Group& group = *parts_.group;
-  const session::CopyExchange exchange{group, *layout_, plan, brought};
-  format::VectorSink manifest;
-  BELAY_TRY(vote::agree(group, format::encode_manifest(*flight_->manifest, manifest)));
-  BELAY_ASSIGN(auto sources, vote::agree_on(group, exchange.announce(manifest.bytes())));
-  const Manifest& header = *flight_->manifest;
-  flight_->expect_copies(std::make_unique<session::KeptCopies>(
-      equipment_, format::SegmentHeader{header.origin, header.hash, header.block_bytes}, sources));
-  BELAY_ASSIGN(const auto rounds, dedup::Rounds::make(window_bytes(), settings_.block_bytes));
-  return exchange.move_blocks(
-      sources, rounds, windows_,
-      [&](std::vector<session::KeptCopies::Arrival> arrivals, std::atomic<bool>& done) {
-        parts_.worker->submit([flight = flight_, arrivals = std::move(arrivals), &done] {
-          flight->keep(arrivals, done);
-        });
-      },
-      [&] { parts_.worker->wait_one(); });
+  if (!sent) return Unexpected(give_up_version(sent.error(), entry_ns));
+  return note_captured(0);
 }
 
 Result<void> SessionCore::name_kept_manifests() {
   auto named = vote::agree(*parts_.group, flight_->name_kept_manifests());
   if (named || named.error().code() == Code::peer_lost) return named;
   log_.warn("copies of manifests: {}", named.error().message());
-  keepers_.assign(keepers_.size(), {});  // nobody counts on them
+  flight_->keepers.assign(flight_->keepers.size(), {});  // nobody counts on them
   return {};
 }
 
 void SessionCore::note_whereabouts() {
+  stats_.sent_bytes += flight_->sent_bytes;
+  stats_.kept_bytes += flight_->kept_bytes;
   vote::Claim& claim = parts_.claim;
   const VersionKey key = flight_->manifest->origin.key;
-  for (Rank rank = 0; rank < shares_.size(); ++rank) {
+  for (Rank rank = 0; rank < flight_->shares.size(); ++rank) {
     const SegmentId id{key, rank};
     const auto add = [&](Rank keeper, FileKind kind, std::uint64_t bytes) {
       claim.whereabouts.add({id, kind, bytes, 0},
                             claim.whereabouts.place(claim.directories[keeper]), keeper);
     };
-    if (shares_[rank].file_bytes > 0) add(rank, FileKind::segment, shares_[rank].file_bytes);
-    for (const session::Parcel& parcel : shares_[rank].parcels)
+    if (flight_->shares[rank].file_bytes > 0)
+      add(rank, FileKind::segment, flight_->shares[rank].file_bytes);
+    for (const session::Parcel& parcel : flight_->shares[rank].parcels)
       add(parcel.receiver, FileKind::copy, 0);
-    claim.sources.add(key, rank, rank, claim.directories[rank]);
-    for (const Rank keeper : keepers_[rank])
-      claim.sources.add(key, rank, keeper, claim.directories[keeper]);
+    claim.sources.add(key, rank, rank, claim.directories[rank], /*global=*/false);
+    for (const Rank keeper : flight_->keepers[rank])
+      claim.sources.add(key, rank, keeper, claim.directories[keeper], /*global=*/false);
   }
-  for (const session::PlannedStripe& planned : stripes_) {
+  for (const session::PlannedStripe& planned : flight_->stripes) {
     claim.whereabouts.add(planned.stripe);
     for (std::uint32_t seat = 0; seat < planned.stripe.seats(); ++seat)
       for (std::uint32_t i = 0; i < planned.stripe.level.shards; ++i) {

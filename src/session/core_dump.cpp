@@ -77,6 +77,10 @@ Result<std::vector<session::RegionMatch>> match_buffers(
 
 Result<Version> SessionCore::dump(Buffers buffers, int copies) {
   BELAY_TRY(check_usable(false));
+  if (settings_.diskless())
+    return fail(Code::unsupported,
+                "dump: nothing is kept on nodes, since `levels` names only the global tier; add "
+                "local to it");
   const std::uint64_t entry = clock_.now_ns();
   const auto asked = static_cast<std::uint64_t>(copies);
   BELAY_TRY(settle(Call::dump, asked));
@@ -108,7 +112,11 @@ Result<void> SessionCore::take_dump(Buffers buffers, VersionKey key, const Level
   dedup::LocalDedup own;
   auto captured =
       within_memory([&] { return capture_dump(buffers, key, level, nothing, own, entry_ns); });
-  if (together()) captured = within_memory([&] { return share_version(captured, entry_ns); });
+  if (together()) {
+    const auto agreed = agree_captured(captured);
+    captured = agreed ? within_memory([&] { return share_here(entry_ns); })
+                      : Result<void>(Unexpected(agreed.error()));
+  }
   if (captured) {
     if (!together()) close_ledger(flight_->manifest->ledger, entry_ns);
     captured = within_memory([&] { return capture_->seal(); });

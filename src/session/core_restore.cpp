@@ -2,6 +2,7 @@
 #include "base/mistakes.hpp"
 #include "base/try.hpp"
 #include "session/core.hpp"
+#include "session/global_read.hpp"
 #include "session/restorer.hpp"
 #include "session/stripe_fetch.hpp"
 #include "vote/agreement.hpp"
@@ -62,7 +63,7 @@ Result<Version> SessionCore::restore(const RestoreOptions& options) {
 Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& options,
                                       std::optional<Error>& reason) {
   auto manifest =
-      within_identity(vote::fetch_manifest(*parts_.group, equipment_.tier, parts_.claim.sources,
+      within_identity(vote::fetch_manifest(*parts_.group, *parts_.claim.sight, parts_.claim.sources,
                                            key, parts_.claim.identity.store, log_));
   if (!manifest && manifest.error().code() == Code::peer_lost) return Unexpected(manifest.error());
   BELAY_ASSIGN(const bool all_loaded, all_succeed(status_of(manifest), reason));
@@ -123,7 +124,19 @@ Result<void> SessionCore::fill(const Manifest& manifest,
                                equipment_.worker};
   os::Parallel readers(parts_.read_threads);
   auto lost = session::read_regions(equipment, readers, manifest, matches);
+  std::vector<session::LostFile> damaged;
+  if (lost) damaged = damaged_here(lost->blocks);
+  if (lost && parts_.claim.global && !lost->blocks.empty()) {
+    auto read = session::read_global(equipment, readers, *parts_.claim.sight,
+                                     parts_.claim.whereabouts, manifest, lost->blocks);
+    if (read)
+      damaged.insert(damaged.end(), read->begin(), read->end());
+    else
+      lost = Unexpected(read.error());
+    if (lost && lost->blocks.empty()) lost->reason.reset();
+  }
   if (parts_.group->size() == 1) {
+    if (together()) BELAY_TRY(tell_damaged(damaged));
     if (!lost) return Unexpected(lost.error());
     return lost->reason ? Result<void>(Unexpected(*lost->reason)) : Result<void>{};
   }
@@ -137,10 +150,8 @@ Result<void> SessionCore::fill(const Manifest& manifest,
                                        std::exchange(fetched->left, {})));
   fetched->left = std::move(rebuilt.left);
   if (together()) {
-    auto damaged = std::move(fetched->damaged);
+    damaged.insert(damaged.end(), fetched->damaged.begin(), fetched->damaged.end());
     damaged.insert(damaged.end(), rebuilt.damaged.begin(), rebuilt.damaged.end());
-    if (lost)
-      for (const session::LostFile& file : damaged_here(lost->blocks)) damaged.push_back(file);
     BELAY_TRY(tell_damaged(damaged));
   }
   if (!lost) return Unexpected(lost.error());
@@ -206,6 +217,7 @@ void SessionCore::adopt_restored(Manifest manifest) {
   stats_.table_bytes = catalog_.memory_bytes() + dedup_.memory_bytes();
   dirty_sets_.distrust_all();
   holdings_.restored(*shared);
+  global_changed_ = true;
   log_.info("restored version {}", shared->origin.key.version);
 }
 

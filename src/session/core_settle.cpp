@@ -50,23 +50,38 @@ Result<void> SessionCore::check_same_call(std::span<const std::uint64_t> lowest,
 
 Result<SessionCore::Meeting> SessionCore::meet(Call call, Meeting mine) {
   const auto number = static_cast<std::uint64_t>(call);
-  std::array<std::uint64_t, 8> lowest{
-      number,     ~number,     holdings_.next_number(), ~holdings_.next_number(),
-      mine.asked, ~mine.asked, mine.idle ? 1u : 0u,     mine.agrees ? 1u : 0u};
+  if (lost_) return Unexpected(*lost_);
+  std::array<std::uint64_t, 10> lowest{number,
+                                       ~number,
+                                       holdings_.next_number(),
+                                       ~holdings_.next_number(),
+                                       mine.asked,
+                                       ~mine.asked,
+                                       mine.idle ? 1u : 0u,
+                                       mine.agrees ? 1u : 0u,
+                                       mine.holds ? 1u : 0u,
+                                       mine.drained ? 1u : 0u};
   BELAY_TRY(parts_.group->reduce(lowest, ranks::Reduction::min));
   if (auto same = check_same_call(lowest, call); !same) {
     if (~lowest[1] == static_cast<std::uint64_t>(Call::close)) end_with_others();
     return Unexpected(same.error());
   }
-  return Meeting{.asked = mine.asked, .idle = lowest[6] == 1, .agrees = lowest[7] == 1};
+  return Meeting{.asked = mine.asked,
+                 .idle = lowest[6] == 1,
+                 .agrees = lowest[7] == 1,
+                 .holds = lowest[8] == 1,
+                 .drained = lowest[9] == 1};
 }
 
 void SessionCore::end_with_others() {
   closed_ = true;
   parts_.worker->wait_all();
+  cancel_drain();
   parts_.claim.locks.clear();
   // All ranks are here, whatever they called: nobody waits for one that will not come.
-  if (auto ended = parts_.group->close(); !ended) log_.warn("close: {}", ended.error().message());
+  auto ended = parts_.voyages ? parts_.voyages->close() : Result<void>{};
+  if (ended) ended = parts_.group->close();
+  if (!ended) log_.warn("close: {}", ended.error().message());
 }
 
 bool SessionCore::due() {
@@ -88,24 +103,48 @@ Result<bool> SessionCore::settle(Call call, Version asked) {
   while (!may_skip && flight_ && !flight_->finished()) parts_.worker->wait_one();
   const bool idle = !flight_ || flight_->finished();
   finish_housekeeping();
+  note_lost_peer();
   const bool voted = idle && !missed_ && (!flight_ || flight_->voted());
-  BELAY_ASSIGN(const Meeting all, meet(call, {.asked = asked, .idle = idle, .agrees = voted}));
+  BELAY_ASSIGN(const Meeting all, meet(call, {.asked = asked,
+                                              .idle = idle,
+                                              .agrees = voted,
+                                              .drained = !drain_ || drain_->finished()}));
   if (!all.idle) return false;
-  if (!flight_ && !missed_) return true;
-  if (all.agrees) {
+  if (drain_ && all.drained) BELAY_TRY(finish_drain());
+  const bool ends = call == Call::wait || call == Call::close;
+  if (flight_ || missed_) BELAY_TRY(decide_flight(all.agrees, ends));
+  if (ends) BELAY_TRY(end_drain());
+  return true;
+}
+
+Result<void> SessionCore::decide_flight(bool exists, bool ends) {
+  if (exists) {
     if (together()) BELAY_TRY(name_kept_manifests());
     adopt_flight();
   } else {
     BELAY_TRY(drop_flight());
   }
   if (holdings_.must_settle()) BELAY_TRY(settle_store());
-  return true;
+  if (!exists || !parts_.claim.global || !catalog_.manifest().global) return {};
+  return start_drain(!ends && settings_.late == Late::skip);
+}
+
+/// Ranks that lost a peer in the background do not wait for it once more.
+void SessionCore::note_lost_peer() {
+  if (lost_ || !flight_ || !flight_->finished() || !flight_->error()) return;
+  if (flight_->error()->code() != Code::peer_lost) return;
+  lost_ =
+      flight_->error()->within(fmt::format("version {}", flight_->manifest->origin.key.version));
+  log_.write(LogLevel::error, "checkpoint failed: {}", lost_->message());
 }
 
 /// Once in a store's life: before anybody is told that a version exists, the mark says so.
 Result<void> SessionCore::settle_store() {
   Result<void> mine;
   if (parts_.claim.leads_node) mine = vote::mark_settled(equipment_.tier, parts_.claim.record);
+  const auto& global = parts_.claim.global;
+  if (mine && global && global->leads_node)
+    mine = vote::mark_settled(*global->tier, parts_.claim.record);
   auto marked = vote::agree(*parts_.group, mine);
   if (marked) holdings_.settled();
   if (!marked && marked.error().code() == Code::peer_lost) return marked;
@@ -117,6 +156,9 @@ void SessionCore::adopt_flight() {
   session::Flight& flight = *flight_;
   std::vector<std::uint64_t> live_bytes = flight.live_bytes();
   const Ledger& ledger = flight.manifest->ledger;
+  stats_.last.duplicate_elsewhere_bytes = ledger.duplicate_elsewhere_bytes;
+  stats_.last.written_bytes = ledger.written_bytes;
+  stats_.last.encoded_bytes = ledger.encoded_bytes;
   stats_.last.file_bytes = ledger.file_bytes;
   stats_.last.durable_ns = ledger.durable_ns;
   add_last_to_total();
@@ -174,14 +216,15 @@ void SessionCore::reload_catalog() {
 }
 
 Result<void> SessionCore::keep_house() {
-  for (const VersionKey& key : holdings_.retire_versions(catalog_.key()))
-    parts_.claim.sources.forget(key);
+  const VersionKey pinned = drain_ ? drain_->origin().key : VersionKey{};
+  for (const VersionKey& key : holdings_.retire_versions(catalog_.key(), pinned))
+    parts_.claim.sources.forget(key, /*global=*/false);
   vote::Needs needs = holdings_.needs();
   if (together() || parts_.claim.shares_files) {
     BELAY_ASSIGN(needs, exchange_needs());
   }
   submit_housekeeping(needs);
-  return {};
+  return keep_global_house();
 }
 
 void SessionCore::submit_housekeeping(const vote::Needs& needs) {
@@ -247,8 +290,10 @@ Result<void> SessionCore::close() {
     settled = keep_house();
     parts_.worker->wait_all();
     finish_housekeeping();
+    if (parts_.drain_worker) parts_.drain_worker->wait_all();
     mark_closed();
     if (settled) settled = windows_.close();
+    if (settled && parts_.voyages) settled = parts_.voyages->close();
   }
   parts_.claim.locks.clear();
   auto ended = settled ? parts_.group->close() : Result<void>{};

@@ -100,13 +100,17 @@ void Flight::name_changed_region() {
                              manifest->regions[*changed_region_].name));
 }
 
+Result<void> Flight::create_segment() {
+  if (segment_) return {};
+  BELAY_ASSIGN(auto created,
+               store::FileWriter::create(equipment_.tier, format::segment_name(segment_id())));
+  segment_.emplace(std::move(created));
+  return {};
+}
+
 Result<void> Flight::write_pages(capture::StagingBuffer& buffer, std::size_t bytes) {
   BELAY_TRY(verify(buffer));
-  if (!segment_) {
-    BELAY_ASSIGN(auto created,
-                 store::FileWriter::create(equipment_.tier, format::segment_name(segment_id())));
-    segment_.emplace(std::move(created));
-  }
+  BELAY_TRY(create_segment());
   return segment_->append_aligned(buffer.memory.bytes().first(bytes));
 }
 
@@ -117,6 +121,46 @@ void Flight::write(capture::StagingBuffer* buffer) {
     if (!done) abandon(std::move(done).error());
   }
   equipment_.staging.release(buffer);
+}
+
+Result<void> Flight::verify(std::span<const UnsafeBlock> blocks) {
+  std::vector<fingerprint::Block> bytes(blocks.size());
+  std::vector<Fingerprint> found(blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) bytes[i] = blocks[i].bytes;
+  equipment_.hasher.hash(bytes, found);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (found[i] != manifest->fingerprints[blocks[i].block]) {
+      changed_region_ = blocks[i].region;
+      return fail(Code::invalid_argument, "a region changed");
+    }
+  return {};
+}
+
+Result<void> Flight::append_held(std::span<const UnsafeBlock> blocks) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 20;
+  while (!blocks.empty()) {
+    // As many as lie one behind the other: what was left out makes gaps.
+    std::size_t count = 1;
+    std::size_t bytes = blocks[0].bytes.size();
+    while (count < blocks.size() && bytes < kMostBytes &&
+           blocks[count].bytes.data() == blocks[0].bytes.data() + bytes)
+      bytes += blocks[count++].bytes.size();
+    BELAY_TRY(verify(blocks.first(count)));
+    BELAY_TRY(segment_->append_in_place({blocks[0].bytes.data(), bytes}));
+    blocks = blocks.subspan(count);
+  }
+  return {};
+}
+
+void Flight::write_held(const std::vector<UnsafeBlock>& blocks, capture::StagingBuffer& scratch) {
+  if (blocks.empty() || failed()) return;
+  auto done = within_memory([&]() -> Result<void> {
+    BELAY_TRY(create_segment());
+    segment_->lend(scratch.memory.bytes());
+    BELAY_TRY(segment_->append(format::encode_segment_header(header_of(*manifest))));
+    return append_held(blocks);
+  });
+  if (!done) abandon(std::move(done).error());
 }
 
 void Flight::keep(const std::vector<KeptCopies::Arrival>& arrivals, std::atomic<bool>& done) {
@@ -146,13 +190,15 @@ vote::Kept Flight::kept() const {
 }
 
 Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
-  const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
-  BELAY_TRY(write_pages(last, pages));
-  // What is left of the buffer moves out of the way, so that its memory can take the index.
-  const auto rest = last.memory.bytes().subspan(pages, last.used - pages);
-  const std::vector<std::byte> tail(rest.begin(), rest.end());
-  segment_->lend(last.memory.bytes());
-  BELAY_TRY(segment_->append(tail));
+  if (last.used > 0) {  // else it is lent already
+    const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
+    BELAY_TRY(write_pages(last, pages));
+    // What is left of the buffer moves out of the way, so that its memory can take the index.
+    const auto rest = last.memory.bytes().subspan(pages, last.used - pages);
+    const std::vector<std::byte> tail(rest.begin(), rest.end());
+    segment_->lend(last.memory.bytes());
+    BELAY_TRY(segment_->append(tail));
+  }
 
   std::uint64_t entries = 0;
   for (const bool in_segment : written) entries += in_segment ? 1 : 0;
@@ -212,6 +258,8 @@ void Flight::finish(capture::StagingBuffer* last) {
       voted_ = true;
   }
   if (last != nullptr) equipment_.staging.release(last);
+  for (capture::StagingBuffer* buffer : held_) equipment_.staging.release(buffer);
+  held_.clear();
   segment_.reset();
   durable_ns_ = equipment_.clock.now_ns() - start_ns_;
   written = {};

@@ -11,6 +11,8 @@
 #include "session/equipment.hpp"
 #include "session/kept_copies.hpp"
 #include "session/kept_shards.hpp"
+#include "session/stripe_plan.hpp"
+#include "session/version_plan.hpp"
 #include "store/file_writer.hpp"
 
 #include <atomic>
@@ -19,6 +21,13 @@
 #include <vector>
 
 namespace belay::session {
+
+/// A block that must be stored by somebody.
+struct UnsafeBlock {
+  fingerprint::Block bytes;
+  std::uint64_t block = 0;   ///< in the new manifest
+  std::uint32_t region = 0;  ///< in the new manifest
+};
 
 /// Jobs of one flight run one after the other on the worker. Capture owns `manifest` and `written`
 /// until finish() is submitted; from then on they belong to the worker, and to the session again
@@ -30,12 +39,21 @@ class Flight {
   std::shared_ptr<Manifest> manifest;
   std::vector<bool> written;  ///< which blocks are in this version's segment, in its order
   std::vector<bool> natural;  ///< which of these come last; empty: none
+  // By rank, if ranks plan versions together: what each stores, and who keeps its manifest.
+  std::vector<Share> shares;
+  std::vector<std::vector<Rank>> keepers;
+  std::vector<PlannedStripe> stripes;  ///< of this version's segments
+  std::uint64_t sent_bytes = 0;        ///< to other ranks
+  std::uint64_t kept_bytes = 0;        ///< of others' blocks, and of parity, in files here
 
   /// Lends the index of the older version, whose memory takes that of this one once it has voted.
   /// To be called before finish() is submitted.
   void reuse(dedup::LocalDedup index) { index_ = std::move(index); }
   /// Reserves room for the segment's header at the front of its first buffer.
   void start_segment(capture::StagingBuffer& buffer);
+
+  /// Buffers with blocks that stay until the flight has ended.
+  void hold(std::vector<capture::StagingBuffer*> buffers) { held_ = std::move(buffers); }
 
   /// What this rank will keep for others. To be called before any of it arrives.
   void expect_copies(std::unique_ptr<KeptCopies> copies) { kept_ = std::move(copies); }
@@ -50,6 +68,9 @@ class Flight {
   void keep(const std::vector<KeptCopies::Arrival>& arrivals, std::atomic<bool>& done);
   /// Verifies and writes whole pages of the buffer, then gives it back.
   void write(capture::StagingBuffer* buffer);
+  /// Verifies and writes all blocks of the segment from where they are held, through `scratch`,
+  /// which is then what finish() takes. Large pieces are not copied.
+  void write_held(const std::vector<UnsafeBlock>& blocks, capture::StagingBuffer& scratch);
   /// Writes the last buffer (nullptr: none), the index, and the manifest. Then this rank has voted.
   void finish(capture::StagingBuffer* last);
   /// This version will not be voted for: `error` says why.
@@ -78,6 +99,9 @@ class Flight {
  private:
   SegmentId segment_id() const;
   Result<void> verify(const capture::StagingBuffer& buffer);
+  Result<void> verify(std::span<const UnsafeBlock> blocks);
+  Result<void> create_segment();
+  Result<void> append_held(std::span<const UnsafeBlock> blocks);
   /// Says which region it was that changed; only finish() may read the manifest's regions.
   void name_changed_region();
   Result<void> write_pages(capture::StagingBuffer& buffer, std::size_t bytes);
@@ -94,6 +118,7 @@ class Flight {
   std::optional<store::FileWriter> segment_;
   std::unique_ptr<KeptCopies> kept_;
   std::unique_ptr<KeptShards> shards_;
+  std::vector<capture::StagingBuffer*> held_;
   std::atomic<bool> failed_ = false;
   std::atomic<bool> finished_ = false;
   std::optional<Error> error_;

@@ -4,6 +4,7 @@
 #include "base/mistakes.hpp"
 #include "base/try.hpp"
 #include "format/names.hpp"
+#include "session/copy_extents.hpp"
 #include "vote/claim.hpp"
 
 #include <algorithm>
@@ -14,25 +15,6 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 // What was verified is still in the cache when it is copied.
 constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
-
-/// Runs of blocks that are here and of blocks that are not.
-std::vector<format::Extent> extents_of(const KeptCopies::Source& source) {
-  std::vector<format::Extent> extents;
-  std::uint64_t offset = format::kSegmentHeaderBytes;
-  for (std::size_t i = 0; i < source.entries.size(); ++i) {
-    const auto codec = source.sent[i] ? format::CodecId::raw : format::CodecId::absent;
-    if (extents.empty() || extents.back().codec != codec)
-      extents.push_back({.offset = offset, .first_entry = i, .codec = codec});
-    format::Extent& extent = extents.back();
-    const std::uint32_t length = source.entries[i].length;
-    ++extent.entries;
-    extent.raw_bytes += length;
-    if (!source.sent[i]) continue;
-    extent.encoded_bytes += length;
-    offset += length;
-  }
-  return extents;
-}
 
 }  // namespace
 
@@ -99,7 +81,7 @@ Result<void> KeptCopies::write(const Arrival& arrival) {
 }
 
 Result<void> KeptCopies::finish_copy(const Source& source, Copy& copy) {
-  const auto extents = extents_of(source);
+  const auto extents = extents_of(source.entries, source.sent);
   auto entry = source.entries.begin();
   BELAY_TRY(format::encode_segment_end(*copy.writer, header_of(source), extents,
                                        source.entries.size(), [&] { return *entry++; }));

@@ -30,6 +30,32 @@ Result<std::string> read_text(os::Files& files, const std::string& path) {
   return text;
 }
 
+Result<void> make_absolute(std::string_view option, std::string& path) {
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(path, failed);
+  if (failed) return fail(Code::io, "{} {}: {}", option, path, failed.message());
+  path = absolute.lexically_normal().string();
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return {};
+}
+
+/// A loss of the store must not take the global tier with it.
+Result<void> check_apart(const Settings& settings) {
+  const auto real = [](const std::string& path) {
+    std::error_code failed;
+    const auto found = std::filesystem::weakly_canonical(path, failed);
+    return failed ? std::filesystem::path(path) : found;
+  };
+  const auto store = real(settings.store);
+  const auto global = real(settings.global);
+  const auto differ = std::mismatch(store.begin(), store.end(), global.begin(), global.end());
+  if (differ.first != store.end()) return {};
+  return fail(Code::invalid_argument,
+              "global {} lies in `store` {}: it would be lost together with it; use a directory of "
+              "its own on the parallel file system",
+              settings.global, settings.store);
+}
+
 Result<ResolvedOptions> resolve(const Seams& seams, Options options) {
   BELAY_ASSIGN(auto resolved, resolve_options({.code = std::move(options),
                                                .environment = seams.environment,
@@ -38,10 +64,12 @@ Result<ResolvedOptions> resolve(const Seams& seams, Options options) {
                                                  return read_text(*seams.files, path);
                                                }}));
   // The program may change its working directory later.
-  std::error_code failed;
-  const auto absolute = std::filesystem::absolute(resolved.settings.store, failed);
-  if (failed) return fail(Code::io, "store {}: {}", resolved.settings.store, failed.message());
-  resolved.settings.store = absolute.lexically_normal().string();
+  Settings& settings = resolved.settings;
+  BELAY_TRY(make_absolute("store", settings.store));
+  if (!settings.level_plan().global) settings.global.clear();
+  if (!settings.global.empty()) BELAY_TRY(make_absolute("global", settings.global));
+  if (settings.diskless()) settings.store = settings.global;
+  if (settings.has_global_tier()) BELAY_TRY(check_apart(settings));
   return resolved;
 }
 
@@ -84,8 +112,6 @@ Result<std::vector<dedup::Node>> number_nodes(ranks::Group& group, const std::st
 
 /// An error if there are too few nodes for a level.
 Result<void> check_levels(const Settings& settings, const std::vector<dedup::Node>& nodes) {
-  if (settings.level_plan().global)
-    return fail(Code::unsupported, "this version of Belay has no global tier yet");
   for (const Level& level : settings.level_plan().levels()) {
     const std::size_t there = std::set<dedup::Node>(nodes.begin(), nodes.end()).size();
     if (there < level.least_nodes())
@@ -107,6 +133,17 @@ std::uint64_t lock_patience(const Settings& settings) {
 std::unique_ptr<Worker> make_worker(const Settings& settings, const Seams& seams) {
   if (seams.make_worker) return seams.make_worker();
   return settings.background == Background::inline_ ? make_inline_worker() : make_thread_worker();
+}
+
+/// Collective. A group for the worker; null if it must not communicate.
+Result<std::unique_ptr<ranks::Group>> group_for_voyages(ranks::Group& group,
+                                                        const Settings& settings, Log& log) {
+  if (settings.background != Background::thread || !settings.plans_together())
+    return std::unique_ptr<ranks::Group>();
+  auto second = group.duplicate();
+  if (second || second.error().code() != Code::unsupported) return second;
+  log.info("copies are exchanged inside checkpoint(): {}", second.error().message());
+  return std::unique_ptr<ranks::Group>();
 }
 
 unsigned hash_threads(const Seams& seams, Rank ranks_on_node) {
@@ -154,27 +191,33 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   BELAY_TRY(within("open", check_same_settings(*group, parts.settings)));
 
   const std::string node = node_of(parts.settings, seams, group->rank());
-  if (parts.settings.plans_together() || parts.settings.level_plan().global) {
+  if (parts.settings.plans_together() || parts.settings.has_global_tier()) {
     BELAY_ASSIGN(parts.nodes, within("open", number_nodes(*group, node)));
     BELAY_TRY(within("open", check_levels(parts.settings, parts.nodes)));
+    BELAY_ASSIGN(parts.voyages,
+                 within("open", group_for_voyages(*group, parts.settings, *parts.log)));
   }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
   const Settings& settings = parts.settings;
   BELAY_ASSIGN(parts.claim,
-               within("open", vote::claim_store(around, {.store = settings.store,
-                                                         .node = node,
-                                                         .application = settings.application,
-                                                         .host = seams.host,
-                                                         .pid = seams.pid,
-                                                         .patience_ns = lock_patience(settings),
-                                                         .seed = settings.seed})));
+               within("open", vote::claim_store(
+                                  around, {.store = settings.store,
+                                           .node = node,
+                                           .application = settings.application,
+                                           .host = seams.host,
+                                           .pid = seams.pid,
+                                           .patience_ns = lock_patience(settings),
+                                           .global = settings.has_global_tier() ? settings.global
+                                                                                : std::string(),
+                                           .seed = settings.seed})));
   BELAY_ASSIGN(parts.hasher,
                within("open", vote::agree_on(
                                   *group, make_hasher(settings.hash, parts.claim.identity.seed))));
   parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
   parts.read_threads = seams.read_threads;
   parts.worker = make_worker(settings, seams);
+  if (settings.has_global_tier()) parts.drain_worker = make_worker(settings, seams);
   parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();
   parts.group = std::move(group);
   return Session(std::make_unique<detail::SessionCore>(std::move(parts)));

@@ -254,4 +254,17 @@ Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Mani
   return SegmentRead(equipment, readers, *std::move(file), unread).run(wanted);
 }
 
+Result<void> read_present(Equipment& equipment, os::Parallel& readers, store::SegmentFile file,
+                          std::vector<WantedBlock>& wanted, UnreadBlocks& damaged) {
+  file.sort_blocks();
+  const auto absent =
+      std::stable_partition(wanted.begin(), wanted.end(), [&](const WantedBlock& block) {
+        return file.find(block.fingerprint, block.length) != nullptr;
+      });
+  const std::vector<WantedBlock> present(wanted.begin(), absent);
+  wanted.erase(wanted.begin(), absent);
+  if (present.empty()) return {};
+  return SegmentRead(equipment, readers, std::move(file), damaged).run(present);
+}
+
 }  // namespace belay::session

@@ -7,6 +7,7 @@
 
 #include "base/nouns.hpp"
 #include "session/equipment.hpp"
+#include "store/segment_file.hpp"
 
 #include <optional>
 #include <utility>
@@ -38,5 +39,10 @@ struct UnreadBlocks {
 Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
                          const SegmentRef& segment, std::vector<WantedBlock> wanted,
                          UnreadBlocks& unread);
+
+/// The same for any file: takes the blocks that it has out of `wanted`, and adds those that it gave
+/// wrong bytes for to `damaged`.
+Result<void> read_present(Equipment& equipment, os::Parallel& readers, store::SegmentFile file,
+                          std::vector<WantedBlock>& wanted, UnreadBlocks& damaged);
 
 }  // namespace belay::session

@@ -103,6 +103,20 @@ std::vector<format::ShardDescription> StripeExchange::shards(Origin origin) cons
   return shards;
 }
 
+std::uint64_t StripeExchange::sent_bytes() const {
+  std::uint64_t bytes = image_ == nullptr ? 0 : image_->bytes();
+  for (const Kept& kept : kept_)
+    bytes += (code_.scheme().shards - 1) * stripes_[kept.stripe].layout.shard_bytes(
+                                               codeword_at(kept.stripe, kept.seat, members()));
+  return bytes;
+}
+
+std::uint64_t StripeExchange::kept_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& shard : shards({})) bytes += shard.parity_bytes;
+  return bytes;
+}
+
 std::vector<ranks::Put> StripeExchange::puts(std::uint64_t round) const {
   std::vector<ranks::Put> puts;
   for (std::uint32_t s = 0; s < stripes_.size() && image_ != nullptr; ++s) {

@@ -33,6 +33,10 @@ class StripeExchange {
   /// What this rank will keep; `origin` is that of its manifest.
   std::vector<format::ShardDescription> shards(Origin origin) const;
 
+  /// That this rank gives to others, and of parity that it keeps.
+  std::uint64_t sent_bytes() const;
+  std::uint64_t kept_bytes() const;
+
   /// What is done with pieces of shards: `done` is set when their memory is free.
   using Made = std::function<void(std::vector<KeptShards::Piece>, std::atomic<bool>& done)>;
   /// Collective. `wait` is called while memory is not free.

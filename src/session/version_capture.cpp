@@ -2,6 +2,7 @@
 #include "session/version_capture.hpp"
 
 #include "base/try.hpp"
+#include "format/segment.hpp"
 #include "os/files.hpp"
 #include "os/memory.hpp"
 
@@ -264,81 +265,91 @@ void VersionCapture::hold_unsafe() {
   }
 }
 
-void VersionCapture::place(const VersionPlan& plan) {
-  trim();  // others are about to get a copy of the manifest
-  const VersionKey key = manifest_.origin.key;
-  const auto& stored = plan.blocks.stored();
-  const auto& left_out = plan.blocks.left_out();
-  for (const std::uint32_t i : stored) {
-    flight_->written[unsafe_[i].block] = true;
-    manifest_.ledger.written_bytes += unsafe_[i].bytes.size();
-  }
-  if (!plan.blocks.natural().empty()) flight_->natural.resize(flight_->written.size());
-  for (const std::uint32_t i : plan.blocks.natural()) flight_->natural[unsafe_[i].block] = true;
-  for (const std::uint32_t i : left_out)
-    manifest_.ledger.duplicate_elsewhere_bytes += unsafe_[i].bytes.size();
-  const Share& share = plan.shares[manifest_.origin.rank];
-  const auto nodes = static_cast<std::uint8_t>(manifest_.level.losses() + 1);
-  const std::uint8_t shards = manifest_.level.shards;
-  if (!stored.empty()) {
-    SegmentRef& own = manifest_.segments[own_segment_];
-    own.file_bytes = share.file_bytes;
-    own.copies = static_cast<std::uint16_t>(share.parcels.size());
-    own.nodes = nodes;
-    own.shards = shards;
-    manifest_.ledger.file_bytes = share.file_bytes;
-  }
-  if (!left_out.empty()) {
-    const SegmentRef elsewhere{.id = {key, kAnyRank}, .nodes = nodes};
-    if (stored.empty()) {
-      manifest_.segments[own_segment_] = elsewhere;
-    } else {
-      relabel(left_out, static_cast<std::uint8_t>(manifest_.segments.size()));
-      manifest_.segments.push_back(elsewhere);
+namespace {
+
+/// Packs blocks into buffers so that each has the place within a page that it will have in the
+/// file, should all blocks before it be stored: then it can be written from where it is.
+class Packing {
+ public:
+  explicit Packing(std::size_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}
+
+  struct Place {
+    std::size_t buffer;
+    std::size_t offset;
+  };
+  Place next(std::size_t bytes) {
+    if (buffers_ == 0 || used_ + bytes > buffer_bytes_) {
+      ++buffers_;
+      used_ = file_offset_ % os::kDirectAlignment;
     }
+    const Place place{buffers_ - 1, used_};
+    used_ += bytes;
+    file_offset_ += bytes;
+    return place;
   }
-  keep_counting_on();
-  for (const Rank rank : plan.counted_on)
-    manifest_.segments.push_back(
-        {.id = {key, rank},
-         .file_bytes = plan.shares[rank].file_bytes,
-         .copies = static_cast<std::uint16_t>(plan.shares[rank].parcels.size()),
-         .nodes = nodes,
-         .shards = shards});
-}
+  std::size_t buffers() const { return buffers_; }
 
-void VersionCapture::relabel(const std::vector<std::uint32_t>& left_out, std::uint8_t elsewhere) {
-  std::vector<dedup::Block> blocks;
-  for (const std::uint32_t i : left_out)
-    blocks.push_back({manifest_.fingerprints[unsafe_[i].block],
-                      static_cast<std::uint32_t>(unsafe_[i].bytes.size())});
-  std::sort(blocks.begin(), blocks.end(), dedup::Before{});
-  for (const RegionRecord& region : manifest_.regions)
-    for (std::uint64_t i = 0; i < manifest_.blocks_of(region); ++i) {
-      const std::uint64_t block = region.first_block + i;
-      const dedup::Block content{manifest_.fingerprints[block], manifest_.length_of(region, i)};
-      if (manifest_.holders[block] == own_segment_ &&
-          std::binary_search(blocks.begin(), blocks.end(), content, dedup::Before{}))
-        manifest_.holders[block] = elsewhere;
+ private:
+  const std::size_t buffer_bytes_;
+  std::size_t buffers_ = 0;
+  std::size_t used_ = 0;
+  std::uint64_t file_offset_ = format::kSegmentHeaderBytes;
+};
+
+}  // namespace
+
+bool VersionCapture::reserve() {
+  Packing packing(equipment_.staging.buffer_bytes());
+  for (const UnsafeBlock& block : unsafe_) packing.next(block.bytes.size());
+  const std::size_t needed = packing.buffers() + 1;
+  if (equipment_.staging.available() < needed) return false;
+  reserved_.reserve(needed);
+  while (reserved_.size() < needed) {
+    const auto buffer = equipment_.staging.try_acquire();
+    if (!buffer || *buffer == nullptr) {
+      give_back_reserved();
+      return false;
     }
-}
-
-/// Blocks that stay where they are may have copies in segments of other ranks.
-void VersionCapture::keep_counting_on() {
-  const std::size_t holding = manifest_.segments.size();
-  for (std::size_t i = older_.holding_segments(); i < older_.segments.size(); ++i) {
-    const SegmentRef& other = older_.segments[i];
-    const auto held = std::span(manifest_.segments).first(holding);
-    if (std::any_of(held.begin(), held.end(),
-                    [&](const SegmentRef& ref) { return ref.id.key == other.id.key; }))
-      manifest_.segments.push_back(other);
+    reserved_.push_back(*buffer);
   }
+  return true;
 }
 
-Result<void> VersionCapture::stage_stored(const VersionPlan& plan) {
+void VersionCapture::give_back_reserved() {
+  for (capture::StagingBuffer* buffer : reserved_) equipment_.staging.release(buffer);
+  reserved_.clear();
+}
+
+void VersionCapture::hold() {
+  Packing packing(equipment_.staging.buffer_bytes());
+  for (UnsafeBlock& block : unsafe_) {
+    const auto place = packing.next(block.bytes.size());
+    std::byte* const to = reserved_[place.buffer]->memory.bytes().data() + place.offset;
+    copies_.push_back({to, block.bytes});
+    block.bytes = {to, block.bytes.size()};
+  }
+  copy_staged();
+  copied_.clear();
+}
+
+Cargo VersionCapture::take_cargo() {
+  trim();  // others will get a copy of the manifest
+  Cargo cargo;
+  cargo.unsafe = std::move(unsafe_);
+  cargo.own_segment = own_segment_;
+  cargo.counted_on.assign(
+      older_.segments.begin() + static_cast<std::ptrdiff_t>(older_.holding_segments()),
+      older_.segments.end());
+  if (reserved_.empty()) return cargo;
+  cargo.scratch = reserved_.back();
+  reserved_.pop_back();
+  flight_->hold(std::exchange(reserved_, {}));
+  return cargo;
+}
+
+Result<void> VersionCapture::stage(const std::vector<UnsafeBlock>& stored) {
   constexpr std::size_t kBatch = 512;
-  for (const std::uint32_t i : plan.in_order()) {
-    const Unsafe& block = unsafe_[i];
+  for (const UnsafeBlock& block : stored) {
     BELAY_TRY(stage(block.bytes, manifest_.fingerprints[block.block], block.region));
     if (copies_.size() >= kBatch) copy_staged();
   }
@@ -413,6 +424,7 @@ Result<void> VersionCapture::seal() {
 
 void VersionCapture::abandon(const Error& error) {
   copies_.clear();
+  give_back_reserved();
   // Not as a job: it may be memory that is lacking.
   equipment_.worker.wait_all();
   flight_->abandon(error);

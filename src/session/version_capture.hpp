@@ -11,7 +11,7 @@
 #include "dedup/local_dedup.hpp"
 #include "session/equipment.hpp"
 #include "session/flight.hpp"
-#include "session/version_plan.hpp"
+#include "session/voyage.hpp"
 #include "store/carry.hpp"
 
 #include <deque>
@@ -45,21 +45,19 @@ class VersionCapture {
   Result<void> flush();
   /// Flushes, and submits the rest of the flight: writing, voting.
   Result<void> seal();
-  /// A block that must be stored by somebody, in the order of the manifest.
-  struct Unsafe {
-    fingerprint::Block bytes;
-    std::uint64_t block = 0;   ///< in the new manifest
-    std::uint32_t region = 0;  ///< in the new manifest
-  };
 
-  // Planning together: add() all regions, then place(), then stage_stored(), then seal().
-  const std::vector<Unsafe>& unsafe() const { return unsafe_; }
+  // Planning together: add() all regions, then either hold() and take_cargo() for a voyage in the
+  // background, or take_cargo() for one in the foreground, stage() and seal().
   /// Copies what is remembered, since the program may write the regions added so far.
   void hold_unsafe();
-  /// Completes manifest and ledger by what was planned for its level.
-  void place(const VersionPlan& plan);
+  /// Takes staging memory for all unsafe blocks. False: there is not enough, and none was taken.
+  bool reserve();
+  void give_back_reserved();
+  /// Copies all unsafe blocks to the memory reserved, which the flight keeps to its end.
+  void hold();
+  Cargo take_cargo();
   /// Copies to staging what this rank stores.
-  Result<void> stage_stored(const VersionPlan& plan);
+  Result<void> stage(const std::vector<UnsafeBlock>& stored);
 
   /// Submits the end of a flight that does not vote.
   void abandon(const Error& error);
@@ -101,9 +99,6 @@ class VersionCapture {
   Result<void> store(const Candidate& candidate, const Fingerprint& fingerprint);
   Result<void> stage(fingerprint::Block bytes, const Fingerprint& fingerprint,
                      std::uint32_t region);
-  /// Blocks that are left to others get another holder, equal ones elsewhere in memory too.
-  void relabel(const std::vector<std::uint32_t>& left_out, std::uint8_t elsewhere);
-  void keep_counting_on();
   void copy_staged();
   void trim();
   Result<capture::StagingBuffer*> acquire();
@@ -130,9 +125,10 @@ class VersionCapture {
   std::vector<Copy> copies_;
   capture::StagingBuffer* buffer_ = nullptr;
   const bool together_;
-  std::vector<Unsafe> unsafe_;
-  std::size_t held_ = 0;                       ///< so many of them are copies
-  std::deque<std::vector<std::byte>> copied_;  ///< what these point to
+  std::vector<UnsafeBlock> unsafe_;
+  std::vector<capture::StagingBuffer*> reserved_;  ///< for these; the last one is for writing
+  std::size_t held_ = 0;                           ///< so many of them are copies
+  std::deque<std::vector<std::byte>> copied_;      ///< what these point to
   std::uint64_t stage_ns_ = 0;
   std::uint64_t wait_ns_ = 0;
 };

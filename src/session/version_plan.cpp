@@ -135,7 +135,7 @@ std::vector<std::uint64_t> VersionPlan::bytes_to(Rank receiver) const {
 Result<VersionPlan> plan_version(ranks::Group& group, const dedup::NodeLayout& layout,
                                  const Settings& settings, const Level& level,
                                  std::span<const dedup::Block> brought) {
-  const Dedup mode = settings.chosen_dedup();
+  const Dedup mode = settings.dedup_of(level);
   const bool shuffled = mode == Dedup::collective;
   FrequentBlocks table;
   if (shuffled || mode == Dedup::collective_unshuffled) {

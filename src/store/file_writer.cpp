@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t kMostReservedBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kWorthReserving = std::uint64_t{4} << 20;
 constexpr std::uint64_t kWorthAsking = std::uint64_t{1} << 20;
+// A write of its own costs more than copying less.
+constexpr std::size_t kWorthWritingInPlace = std::size_t{1} << 20;
 
 Error explain_no_space(const Error& error, Tier& tier, std::uint64_t needed) {
   if (error.code() != Code::no_space) return error;
@@ -81,6 +83,20 @@ Result<void> FileWriter::append(std::span<const std::byte> bytes) {
     if (used_ == buffer_.size()) BELAY_TRY(flush());
   }
   return {};
+}
+
+Result<void> FileWriter::append_in_place(std::span<const std::byte> bytes) {
+  const auto place = reinterpret_cast<std::uintptr_t>(bytes.data());
+  const bool alike = place % os::kDirectAlignment == offset() % os::kDirectAlignment;
+  if (!alike || bytes.size() < kWorthWritingInPlace) return append(bytes);
+  const std::size_t front = (os::kDirectAlignment - place % os::kDirectAlignment) %
+                            os::kDirectAlignment;  // to the end of a page
+  BELAY_TRY(append(bytes.first(front)));
+  if (used_ > 0) BELAY_TRY(flush());
+  bytes = bytes.subspan(front);
+  const std::size_t pages = bytes.size() / os::kDirectAlignment * os::kDirectAlignment;
+  BELAY_TRY(write(bytes.first(pages)));
+  return append(bytes.subspan(pages));
 }
 
 Result<void> FileWriter::append_aligned(std::span<const std::byte> bytes) {

@@ -24,6 +24,9 @@ class FileWriter final : public ByteSink {
   void lend(std::span<std::byte> buffer) { buffer_ = buffer; }
   /// Goes through the lent buffer.
   Result<void> append(std::span<const std::byte> bytes) override;
+  /// The same, but large pieces go to the file as they are if they lie in memory as they will in
+  /// the file: address and offset() agree in where they are within a page.
+  Result<void> append_in_place(std::span<const std::byte> bytes);
   /// Goes to the file as it is. REQUIRES: aligned address and length, nothing in the buffer.
   Result<void> append_aligned(std::span<const std::byte> bytes);
   std::uint64_t offset() const override { return written_ + used_; }

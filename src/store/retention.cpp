@@ -17,7 +17,7 @@ std::vector<VersionKey> versions_to_retire(const std::vector<KnownVersion>& know
   std::vector<VersionKey> retired;
   std::map<std::uint32_t, std::uint64_t> newer;  // existing ones, by strength
   for (const KnownVersion* version : newest_first) {
-    if (version->dump) continue;
+    if (version->dump || !version->here) continue;
     std::uint64_t as_strong = 0;
     for (auto each = newer.lower_bound(version->strength); each != newer.end(); ++each)
       as_strong += each->second;

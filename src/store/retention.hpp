@@ -18,6 +18,7 @@ struct KnownVersion {
   std::optional<std::vector<SegmentId>> segments = std::vector<SegmentId>{};
   std::uint32_t strength = 0;  ///< so many losses of nodes its level survives
   bool dump = false;           ///< taken by dump(): it neither counts nor goes
+  bool here = true;            ///< false: all of it is elsewhere; it neither counts nor goes
 };
 
 struct RetentionRule {

@@ -115,14 +115,41 @@ Result<TakenLocks> take_locks(Surroundings& around, const Places& places,
   return taken;
 }
 
-Result<std::unique_ptr<store::Tier>> open_tier(Surroundings& around, const Places& places,
-                                               const ClaimRequest& request) {
-  BELAY_ASSIGN(const auto abandoned, abandoned_directories(around, places, request));
+std::unique_ptr<store::Tier> tier_of(Surroundings& around,
+                                     const std::vector<std::string>& directories) {
   std::vector<std::unique_ptr<store::Tier>> tiers;
-  tiers.push_back(store::make_local_tier(around.files, directory_of(request, request.node)));
-  for (const std::string& directory : abandoned)
+  for (const std::string& directory : directories)
     tiers.push_back(store::make_local_tier(around.files, directory));
   return store::make_overlay_tier(std::move(tiers));
+}
+
+/// This node's directory, then those that no rank claims.
+Result<std::vector<std::string>> readable_directories(Surroundings& around, const Places& places,
+                                                      const ClaimRequest& request) {
+  BELAY_ASSIGN(auto directories, abandoned_directories(around, places, request));
+  directories.insert(directories.begin(), directory_of(request, request.node));
+  return directories;
+}
+
+Result<std::unique_ptr<store::Tier>> open_tier(Surroundings& around, const Places& places,
+                                               const ClaimRequest& request) {
+  BELAY_ASSIGN(const auto directories, readable_directories(around, places, request));
+  return tier_of(around, directories);
+}
+
+/// Every directory of the global tier can be read by every rank.
+Result<std::unique_ptr<store::Tier>> open_sight(Surroundings& around, const Claim& claim) {
+  std::vector<std::string> directories;
+  const auto add = [&](const std::string& directory) {
+    if (std::find(directories.begin(), directories.end(), directory) == directories.end())
+      directories.push_back(directory);
+  };
+  for (store::Tier* const place : claim.tier->places()) add(place->place());
+  if (claim.global) {
+    for (store::Tier* const place : claim.global->tier->places()) add(place->place());
+    for (const std::string& directory : claim.global->directories) add(directory);
+  }
+  return tier_of(around, directories);
 }
 
 /// Looks into this node's directory, sharing the work with its other ranks; into those that this
@@ -130,9 +157,8 @@ Result<std::unique_ptr<store::Tier>> open_tier(Surroundings& around, const Place
 Result<OwnSurvey> survey_places(Surroundings& around, const Places& places,
                                 const ClaimRequest& request,
                                 const std::vector<std::string>& adopted) {
-  BELAY_ASSIGN(auto directories, abandoned_directories(around, places, request));
-  const std::string own = directory_of(request, request.node);
-  directories.insert(directories.begin(), own);
+  BELAY_ASSIGN(const auto directories, readable_directories(around, places, request));
+  const std::string& own = directories.front();
   std::vector<std::unique_ptr<store::Tier>> tiers;
   std::vector<SurveyedPlace> surveyed;
   for (const std::string& directory : directories) {
@@ -209,9 +235,11 @@ Result<void> find_holders(Surroundings& around, Claim& claim) {
   for (Rank rank = 0; rank < claim.surveys.size(); ++rank)
     for (const PlaceSurvey& seen : claim.surveys[rank].places) {
       const auto place = claim.whereabouts.place(seen.directory);
+      if (seen.global) claim.whereabouts.mark_global(place);
       for (const catalog::HeldFile& file : seen.files) {
         claim.whereabouts.add(file, place, rank);
-        claim.shares_files = claim.shares_files || is_shared(claim, seen.directory, file);
+        const bool shared = !seen.global && is_shared(claim, seen.directory, file);
+        claim.shares_files = claim.shares_files || shared;
       }
     }
   for (const Survey& seen : claim.surveys)
@@ -235,7 +263,7 @@ Result<void> fetch_missing(Surroundings& around, Claim& claim) {
   const Rank rank = around.group.rank();
   for (const VersionKey& key : claim.sources.versions()) {
     if (claim.sources.all_at_home(key, around.group.size())) continue;
-    auto manifest = fetch_manifest(around.group, *claim.tier, claim.sources, key,
+    auto manifest = fetch_manifest(around.group, *claim.sight, claim.sources, key,
                                    claim.identity.store, around.log);
     if (!manifest && manifest.error().code() == Code::peer_lost)
       return Unexpected(manifest.error());
@@ -288,6 +316,29 @@ Result<void> record_run(Surroundings& around, const ClaimRequest& request, const
   return {};
 }
 
+/// Collective. The part of a claim that only a global tier has, up to its survey.
+Result<GlobalClaim> claim_global(Surroundings& around, const ClaimRequest& request,
+                                 TakenLocks& taken) {
+  GlobalClaim claim;
+  BELAY_ASSIGN(const Places places, find_places(around, request));
+  claim.leads_node = places.leader == around.group.rank();
+  claim.directories = places.directories;
+  BELAY_ASSIGN(taken,
+               within("global", agree_on(around.group, take_locks(around, places, request))));
+  BELAY_ASSIGN(claim.tier, agree_on(around.group, open_tier(around, places, request)));
+  BELAY_ASSIGN(claim.own,
+               agree_on(around.group, survey_places(around, places, request, taken.adopted)));
+  return claim;
+}
+
+/// By leaders: the record of this run, and room for the mark that a version has existed.
+Result<void> record_claim(Surroundings& around, const ClaimRequest& request, const Claim& claim,
+                          const std::vector<std::string>& adopted, bool settled) {
+  BELAY_TRY(record_run(around, request, claim, adopted));
+  const auto tier = store::make_local_tier(around.files, directory_of(request, request.node));
+  return settled ? Result<void>{} : prepare_settled(*tier, claim.record);
+}
+
 }  // namespace
 
 Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
@@ -302,6 +353,15 @@ Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
   claim.directories = places.directories;
   BELAY_ASSIGN(claim.own,
                agree_on(around.group, survey_places(around, places, request, taken.adopted)));
+  ClaimRequest there = request;
+  there.store = request.global;
+  TakenLocks taken_there;
+  if (!request.global.empty()) {
+    BELAY_ASSIGN(claim.global, claim_global(around, there, taken_there));
+    for (auto& lock : taken_there.locks) claim.locks.push_back(std::move(lock));
+    add_global_survey(claim.own, claim.global->own);
+  }
+  BELAY_ASSIGN(claim.sight, agree_on(around.group, open_sight(around, claim)));
   BELAY_ASSIGN(claim.surveys, exchange_surveys(around.group, claim.own.survey));
   BELAY_ASSIGN(claim.identity, settle_identity(around, claim.surveys, request));
   BELAY_TRY(find_holders(around, claim));
@@ -310,11 +370,16 @@ Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
   ++claim.run;
   claim.record = {claim.identity.store, claim.identity.seed, claim.run,   around.group.size(),
                   request.application,  request.host,        request.pid, around.clock.wall_ns()};
-  Result<void> claimed;
-  if (claim.leads_node) claimed = record_run(around, request, claim, taken.adopted);
   const bool settled = std::any_of(claim.surveys.begin(), claim.surveys.end(),
                                    [](const Survey& survey) { return survey.settled; });
-  if (claimed && claim.leads_node && !settled) claimed = prepare_settled(*claim.tier, claim.record);
+  Result<void> claimed;
+  if (claim.leads_node) claimed = record_claim(around, request, claim, taken.adopted, settled);
+  if (claimed && claim.global && claim.global->leads_node) {
+    claimed = record_claim(around, there, claim, taken_there.adopted, settled);
+    // A tier that came later, or was lost: without the mark it would look like a first start.
+    if (claimed && settled && !claim.global->own.survey.settled)
+      claimed = mark_settled(*claim.global->tier, claim.record);
+  }
   BELAY_TRY(agree(around.group, claimed));
   return claim;
 }

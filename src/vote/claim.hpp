@@ -30,6 +30,7 @@ struct ClaimRequest {
   /// How long to wait for locks that others hold. Ranks without a lock to take wait meanwhile, so
   /// it must be less than the group's deadline.
   std::uint64_t patience_ns = 10'000'000'000;
+  std::string global = {};                 ///< directory of the global tier; empty: there is none
   std::optional<std::uint64_t> seed = {};  ///< of fingerprints, if the store is new; unset: random
 };
 
@@ -42,6 +43,15 @@ struct Surroundings {
   Log& log;
 };
 
+/// The global tier, which belongs to the store: a directory for each node, as on nodes.
+struct GlobalClaim {
+  /// This node's directory there, and under it those that no rank of this job claims.
+  std::unique_ptr<store::Tier> tier;
+  bool leads_node = false;
+  std::vector<std::string> directories;  ///< by rank: where it writes
+  OwnSurvey own;                         ///< what this rank looks after there
+};
+
 /// A store that is this session's until the claim is destroyed.
 struct Claim {
   Identity identity;
@@ -52,6 +62,9 @@ struct Claim {
   /// This node's directory, and under it those that no rank of this job claims: a program that
   /// comes back under another host name finds its versions there.
   std::unique_ptr<store::Tier> tier;
+  std::optional<GlobalClaim> global;
+  /// Only to read: the tier, then all of the global tier.
+  std::unique_ptr<store::Tier> sight;
   std::vector<std::unique_ptr<os::Lock>> locks;
   OwnSurvey own;
   std::vector<Survey> surveys;           ///< of all ranks

@@ -38,6 +38,7 @@ std::vector<std::byte> read_manifest(store::Tier& tier, VersionKey key, Rank own
     const auto whole =
         bytes ? format::decode_manifest(*bytes) : Result<Manifest>(Unexpected(bytes.error()));
     if (whole) return *std::move(bytes);
+    if (whole.error().code() == Code::not_found) continue;  // only in another place
     log.warn("manifest of rank {} for others: {}", owner, whole.error().message());
   }
   return {};
@@ -75,12 +76,17 @@ Result<Manifest> decode_for(std::span<const std::byte> bytes, VersionKey key, Ra
 ManifestSources::ManifestSources(const std::vector<Survey>& surveys) {
   for (Rank reader = 0; reader < surveys.size(); ++reader)
     for (const SurveyedManifest& manifest : surveys[reader].manifests)
-      if (manifest.readable)
-        add(manifest.key, manifest.rank, reader, surveys[reader].places[manifest.place].directory);
+      if (manifest.readable) {
+        const PlaceSurvey& place = surveys[reader].places[manifest.place];
+        add(manifest.key, manifest.rank, reader, place.directory, place.global);
+      }
 }
 
-void ManifestSources::forget(VersionKey key) {
-  std::erase_if(readers_, [&](const auto& entry) { return entry.first.key == key; });
+void ManifestSources::forget(VersionKey key, bool global) {
+  for (auto& [id, readers] : readers_)
+    if (id.key == key)
+      std::erase_if(readers, [&](const Reader& reader) { return reader.global == global; });
+  std::erase_if(readers_, [](const auto& entry) { return entry.second.empty(); });
 }
 
 std::vector<Rank> ManifestSources::readers(VersionKey key, Rank owner) const {
@@ -97,7 +103,8 @@ std::size_t ManifestSources::nodes(VersionKey key, Rank owner) const {
   const auto found = readers_.find({key, owner});
   std::set<std::string_view> directories;
   if (found != readers_.end())
-    for (const Reader& reader : found->second) directories.insert(reader.directory);
+    for (const Reader& reader : found->second)
+      if (!reader.global) directories.insert(reader.directory);
   return directories.size();
 }
 

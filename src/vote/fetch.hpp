@@ -24,11 +24,12 @@ class ManifestSources {
   /// From the surveys of all ranks, by rank.
   explicit ManifestSources(const std::vector<Survey>& surveys);
 
-  /// `directory` is where the reader has it.
-  void add(VersionKey key, Rank owner, Rank reader, std::string directory) {
-    readers_[{key, owner}].push_back({reader, std::move(directory)});
+  /// `directory` is where the reader has it: on a node, or on the global tier.
+  void add(VersionKey key, Rank owner, Rank reader, std::string directory, bool global) {
+    readers_[{key, owner}].push_back({reader, std::move(directory), global});
   }
-  void forget(VersionKey key);
+  /// Those on nodes, or those on the global tier, are gone.
+  void forget(VersionKey key, bool global);
   /// Those who can read the manifest of `owner`, itself first.
   std::vector<Rank> readers(VersionKey key, Rank owner) const;
   std::size_t most_readers(VersionKey key) const;
@@ -42,6 +43,7 @@ class ManifestSources {
   struct Reader {
     Rank rank = 0;
     std::string directory;
+    bool global = false;
   };
   std::map<SegmentId, std::vector<Reader>> readers_;  ///< by version and owner
 };

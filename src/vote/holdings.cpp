@@ -71,6 +71,8 @@ Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank)
   Recovery recovery = recover(claim.own, claim.surveys, rank);
   next_number_ = recovery.next_number;
   known_ = std::move(recovery.known);
+  if (claim.global)
+    global_ = GlobalHoldings(*claim.global, std::move(recovery.global), claim.run, rank);
   trace_ = recovery.latest;
   settled_ = recovery.settled;
   segments_here_ = claim.own.segments;
@@ -112,12 +114,17 @@ void Holdings::exists(const Manifest& manifest, VersionInfo info, Kept kept) {
 
 void Holdings::does_not_exist(VersionKey key) {
   if (auto* version = find(key)) version->exists = false;
+  global_.does_not_exist(key);
 }
 
 void Holdings::restored(const Manifest& manifest) {
   // It may not have been readable when the store was opened.
   const VersionKey key = manifest.origin.key;
-  if (auto* version = find(key)) *version = known_of(manifest, segments_of(manifest));
+  if (auto* version = find(key)) {
+    const bool here = version->here;
+    *version = known_of(manifest, here ? segments_of(manifest) : std::vector<SegmentId>{});
+    version->here = here;
+  }
   infos_.insert_or_assign(key, info_of(manifest));
   rule_.earlier_runs_count = true;
 }
@@ -161,35 +168,48 @@ std::optional<Version> Holdings::latest() const {
 std::vector<VersionInfo> Holdings::versions() const {
   std::vector<VersionInfo> infos;
   for (const store::KnownVersion& version : known_)
-    if (const auto info = infos_.find(version.key); version.exists && info != infos_.end())
+    if (const auto info = infos_.find(version.key); version.exists && info != infos_.end()) {
       infos.push_back(info->second);
+      if (global_.has(version.key)) infos.back().level += "+global";
+    }
   return infos;
 }
 
-std::vector<VersionKey> Holdings::retire_versions(VersionKey base) {
+std::vector<VersionKey> Holdings::retire_versions(VersionKey base, VersionKey pinned) {
   if (!made_version_) return {};
   std::vector<VersionKey> keys = versions_to_retire(known_, rule_);
-  std::erase(keys, base);
+  std::erase_if(keys, [&](const VersionKey& key) { return key == base || key == pinned; });
   for (const VersionKey& key : keys) {
     retired_.manifests.push_back({key, rank_});
     for (const SegmentId& id : kept_.manifests)
       if (id.key == key) retired_.manifests.push_back(id);
     std::erase_if(kept_.manifests, [&](const SegmentId& id) { return id.key == key; });
-    infos_.erase(key);
-    std::erase_if(known_, [&](const auto& version) { return version.key == key; });
+    if (global_.has(key))
+      *find(key) = {.key = key, .exists = true, .here = false};
+    else
+      forget(key);
   }
   return keys;
 }
 
-Needs Holdings::needs() const {
-  Needs needs;
-  for (const store::KnownVersion& version : known_) {
-    if (version.segments)
-      needs.segments.insert(version.segments->begin(), version.segments->end());
-    else
-      needs.unread = std::max(needs.unread, version.key);
-  }
-  return needs;
+void Holdings::forget(VersionKey key) {
+  infos_.erase(key);
+  std::erase_if(known_, [&](const auto& version) { return version.key == key; });
+}
+
+void Holdings::drained(VersionKey key, const std::vector<SegmentId>& segments) {
+  const auto* version = find(key);
+  global_.drained({.key = key,
+                   .exists = true,
+                   .segments = segments,
+                   .dump = version != nullptr && version->dump});
+}
+
+std::vector<VersionKey> Holdings::retire_global() {
+  const auto keys = global_.retire_versions(rule_);
+  for (const VersionKey& key : keys)
+    if (const auto* version = find(key); version != nullptr && !version->here) forget(key);
+  return keys;
 }
 
 Retired Holdings::take_retired(const Needs& needs) {
@@ -204,22 +224,18 @@ Retired Holdings::take_retired(const Needs& needs) {
   return std::exchange(retired_, {});
 }
 
+bool Holdings::earlier_runs_matter() const {
+  return !rule_.earlier_runs_count && std::any_of(known_.begin(), known_.end(), [&](const auto& v) {
+    return v.key.run < rule_.run;
+  });
+}
+
 void Holdings::retire_earlier_leftovers() {
-  const bool earlier_runs_matter =
-      !rule_.earlier_runs_count && std::any_of(known_.begin(), known_.end(), [&](const auto& v) {
-        return v.key.run < rule_.run;
-      });
-  if (earlier_runs_matter) return;
+  if (earlier_runs_matter()) return;
   append(retired_.others, earlier_leftovers_);
   earlier_leftovers_.clear();
 }
 
-void Holdings::give_back(const Retired& left) {
-  append(retired_.manifests, left.manifests);
-  append(retired_.segments, left.segments);
-  append(retired_.copies, left.copies);
-  append(retired_.shards, left.shards);
-  append(retired_.others, left.others);
-}
+void Holdings::give_back(const Retired& left) { retired_.add(left); }
 
 }  // namespace belay::vote

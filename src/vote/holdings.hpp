@@ -7,6 +7,8 @@
 #include "base/nouns.hpp"
 #include "store/retention.hpp"
 #include "vote/claim.hpp"
+#include "vote/global_holdings.hpp"
+#include "vote/needs.hpp"
 #include "vote/publish.hpp"
 #include "vote/recovery.hpp"
 
@@ -25,22 +27,6 @@ struct Kept {
   std::vector<SegmentId> copies;
   std::vector<SegmentId> manifests;
   std::vector<SegmentId> shards;  ///< as shard_id() names them
-};
-
-/// Segments that somebody counts on. All ranks exchange theirs.
-struct Needs {
-  std::set<SegmentId> segments;
-  std::set<SegmentId> shards;  ///< of stripes with a member that somebody counts on
-  VersionKey unread;           ///< nothing older than this may go: a manifest could not be read
-
-  void add(const Needs& other) {
-    segments.insert(other.segments.begin(), other.segments.end());
-    unread = std::max(unread, other.unread);
-  }
-  bool has(const SegmentId& id) const { return id.key <= unread || segments.contains(id); }
-  bool has_shard(const SegmentId& id) const { return id.key <= unread || shards.contains(id); }
-  /// Who counts on a member counts on the whole stripe.
-  void complete(const std::vector<const Stripe*>& stripes);
 };
 
 /// Changed only by what all ranks have agreed on, so that all come to the same versions. One
@@ -71,11 +57,13 @@ class Holdings {
   std::optional<Version> latest() const;
   std::vector<VersionInfo> versions() const;
 
-  /// Retires the versions that `keep` newer ones have made superfluous. `base`, the version that
-  /// the next one builds on, stays: it may be an old one that was restored.
-  std::vector<VersionKey> retire_versions(VersionKey base);
+  /// Retires the versions that `keep` newer ones have made superfluous on nodes. `base`, the
+  /// version that the next one builds on, stays: it may be an old one that was restored; and so
+  /// does `pinned`, which is on its way to the global tier.
+  std::vector<VersionKey> retire_versions(VersionKey base, VersionKey pinned = {});
   /// What the versions that are left count on, for this rank.
-  Needs needs() const;
+  Needs needs() const { return needs_of(known_); }
+  bool made_version() const { return made_version_; }
   /// Could this go, if nobody needed it? The same on all ranks.
   bool may_go(const SegmentId& id) const {
     return made_version_ && (rule_.earlier_runs_count || id.key.run == rule_.run);
@@ -84,12 +72,28 @@ class Holdings {
   /// it; give back what stays after all.
   Retired take_retired(const Needs& needs);
   void give_back(const Retired& left);
+
+  // The global tier, where versions and copies have a life of their own.
+  /// All ranks have drained this version, and it counts on these segments.
+  void drained(VersionKey key, const std::vector<SegmentId>& segments);
+  void not_drained(VersionKey key) { global_.discard(key); }
+  void wrote_global(const std::vector<SegmentId>& copies) { global_.wrote(copies); }
+  std::vector<VersionKey> retire_global();
+  Needs global_needs() const { return global_.needs(); }
+  Retired take_global_retired(const Needs& needs) {
+    return global_.take_retired(needs, rule_, !earlier_runs_matter());
+  }
+  void give_back_global(const Retired& left) { global_.give_back(left); }
+
   /// Must the mark be left that a version has existed? The same on all ranks.
   bool must_settle() const { return !settled_ && newest().has_value(); }
   void settled() { settled_ = true; }
 
  private:
   store::KnownVersion* find(VersionKey key);
+  void forget(VersionKey key);
+  /// Versions of earlier runs are there, and do not count yet.
+  bool earlier_runs_matter() const;
   void retire_earlier_leftovers();
 
   Rank rank_;
@@ -100,6 +104,7 @@ class Holdings {
   std::map<VersionKey, VersionInfo> infos_;
   std::vector<SegmentId> segments_here_;
   Kept kept_;
+  GlobalHoldings global_;
   std::optional<Version> trace_;  ///< what latest() says while no version can be read
   bool settled_ = false;
   bool made_version_ = false;  ///< this run has made one that exists

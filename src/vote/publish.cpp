@@ -26,7 +26,20 @@ bool remove_file(store::Tier& tier, const std::string& name, Log& log) {
   return false;
 }
 
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
 }  // namespace
+
+void Retired::add(const Retired& more) {
+  append(manifests, more.manifests);
+  append(segments, more.segments);
+  append(copies, more.copies);
+  append(shards, more.shards);
+  append(others, more.others);
+}
 
 Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
                               store::FileWriter* segment, std::span<std::byte> buffer,

@@ -35,6 +35,7 @@ struct Retired {
   std::vector<SegmentId> shards;
   std::vector<std::string> others;  ///< temporaries, run records of earlier runs
 
+  void add(const Retired& more);
   bool empty() const {
     return manifests.empty() && segments.empty() && copies.empty() && shards.empty() &&
            others.empty();

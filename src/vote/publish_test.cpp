@@ -95,7 +95,8 @@ TEST_F(Publish, ManifestsGoBeforeSegmentsAndDurably) {
   put("segment-000001-0000000001-000000");
   put("x.tmp");
   seen_.clear();
-  const Retired left = remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {"x.tmp"}}, log_);
+  const Retired left =
+      remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {"x.tmp"}}, log_);
   EXPECT_TRUE(left.empty());
   EXPECT_TRUE(memory_.paths().empty());
   ASSERT_GE(seen_.size(), 3u);
@@ -130,7 +131,8 @@ TEST_F(Publish, SegmentsStayWhileTheRemovalOfManifestsIsNotDurable) {
 }
 
 TEST_F(Publish, WhatIsGoneAlreadyIsAsGoodAsRemoved) {
-  EXPECT_TRUE(remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {"x.tmp"}}, log_).empty());
+  EXPECT_TRUE(
+      remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {"x.tmp"}}, log_).empty());
 }
 
 TEST_F(Publish, TheMarkMayBeLeftTwice) {

@@ -14,6 +14,9 @@ namespace {
 // run since the last trace that did not end well a gap is left, wider than any row of such
 // versions.
 constexpr Version kGap = 16;
+// The same if only the global tier knows of the last run: nodes have taken numbers since its last
+// version there.
+constexpr Version kGapWithoutNodes = 4096;
 
 /// Ranks whose manifest of a version was found, on any node.
 struct Presence {
@@ -21,6 +24,9 @@ struct Presence {
   std::set<Rank> readable;
   std::uint32_t strength = 0;  ///< the same in all manifests that can be read
   bool dump = false;
+  bool on_nodes = false;
+  std::set<Rank> global;  ///< those whose manifest was found on the global tier and is readable
+  bool on_global = false;
 };
 
 std::optional<std::vector<SegmentId>> own_segments(const OwnSurvey& own, bool present,
@@ -58,13 +64,16 @@ Version next_number(const std::vector<Survey>& surveys) {
   VersionKey highest{.run = 1, .version = 0};
   Run last_run = 0;
   Run closed_run = 0;
+  Run last_record = 0;
   for (const Survey& survey : surveys) {
+    last_record = std::max(last_record, survey.highest_record);
     if (survey.highest_number.version > highest.version) highest = survey.highest_number;
     last_run = std::max(last_run, survey.highest_run);
     closed_run = std::max(closed_run, survey.closed_run);
   }
   const Run sure = std::max(highest.run - 1, closed_run);  // these runs took no higher number
-  return highest.version + 1 + kGap * (last_run - std::min(last_run, sure));
+  const Version gap = last_record < last_run ? kGapWithoutNodes : kGap;
+  return highest.version + 1 + gap * (last_run - std::min(last_run, sure));
 }
 
 }  // namespace
@@ -82,17 +91,30 @@ Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys, Rank 
       if (manifest.readable) presence.readable.insert(manifest.rank);
       presence.strength = std::max(presence.strength, manifest.level.losses());
       presence.dump = presence.dump || manifest.dump;
+      const bool global =
+          manifest.place < survey.places.size() && survey.places[manifest.place].global;
+      (global ? presence.on_global : presence.on_nodes) = true;
+      if (global && manifest.readable) presence.global.insert(manifest.rank);
     }
   }
   for (auto entry = keys.rbegin(); entry != keys.rend(); ++entry) {
     const auto& [key, presence] = *entry;
     const std::size_t needed = planted(Mistake::agree_on_maximum) ? 1 : surveys.size();
     const bool exists = presence.readable.size() >= needed;
-    recovery.known.push_back({.key = key,
-                              .exists = exists,
-                              .segments = own_segments(own, presence.manifests.contains(rank), key),
-                              .strength = presence.strength,
-                              .dump = presence.dump});
+    store::KnownVersion version{
+        .key = key,
+        .exists = exists,
+        .segments = own_segments(own, presence.manifests.contains(rank), key),
+        .strength = presence.strength,
+        .dump = presence.dump,
+        .here = presence.on_nodes};
+    if (presence.on_global)
+      recovery.global.push_back({.key = key,
+                                 .exists = presence.global.size() >= surveys.size(),
+                                 .segments = version.segments,
+                                 .dump = presence.dump});
+    if (!version.here) version.segments = std::vector<SegmentId>{};
+    recovery.known.push_back(std::move(version));
     if (presence.dump) continue;
     if (exists && !recovery.latest) recovery.latest = key.version;
     if (newest_trace == 0) newest_trace = key.version;

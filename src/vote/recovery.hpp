@@ -13,14 +13,16 @@ namespace belay::vote {
 
 struct Recovery {
   std::vector<store::KnownVersion> known;  ///< newest first; every version with a manifest anywhere
-  Version next_number = 1;                 ///< higher than any that was ever used
-  bool settled = false;                    ///< a version has existed
+  std::vector<store::KnownVersion> global;  ///< those with a manifest on the global tier
+  Version next_number = 1;                  ///< higher than any that was ever used
+  bool settled = false;                     ///< a version has existed
   /// The newest version that all ranks can read; if there is none though one has existed, the
   /// newest of which any trace is left; empty only on a first start.
   std::optional<Version> latest;
 };
 
-/// The same on all ranks but for the segments of known versions.
+/// The same on all ranks but for the segments of known versions. A version exists if all ranks can
+/// read it, wherever, and exists on the global tier if the manifests of all are there.
 Recovery recover(const OwnSurvey& own, const std::vector<Survey>& surveys, Rank rank);
 
 }  // namespace belay::vote

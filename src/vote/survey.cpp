@@ -117,7 +117,7 @@ Result<void> survey_place(const SurveyedPlace& place, bool first, Rank rank, Own
   BELAY_TRY(place.tier->sync_names());
   BELAY_ASSIGN(const auto names, place.tier->list());
   Survey& survey = own.survey;
-  survey.places.push_back({place.directory, {}});
+  survey.places.push_back({place.directory, {}, false});
   for (const std::string& name : names) {
     if (name == format::kSettledName) {
       any = survey.settled = true;
@@ -201,6 +201,7 @@ Level get_level(format::WireReader& reader) {
 PlaceSurvey decode_place(format::WireReader& reader) {
   PlaceSurvey place;
   place.directory = reader.text(reader.field<std::uint32_t>());
+  place.global = reader.field<std::uint8_t>() != 0;
   for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left) {
     catalog::HeldFile file;
     file.id.key.run = reader.field<Run>();
@@ -296,6 +297,31 @@ Result<OwnSurvey> survey(std::span<const SurveyedPlace> places, Rank rank, Log& 
   return own;
 }
 
+void add_global_survey(OwnSurvey& own, OwnSurvey& global) {
+  Survey& all = own.survey;
+  Survey& more = global.survey;
+  for (const Identity& identity : more.identities) add_identity(all, identity);
+  // Not highest_record: that a node lacks the record of a run tells that the node was lost.
+  all.highest_run = std::max(all.highest_run, more.highest_run);
+  if (more.highest_number.version > all.highest_number.version)
+    all.highest_number = more.highest_number;
+  all.settled = all.settled || more.settled;
+  all.unreadable = all.identities.empty() && (all.unreadable || more.unreadable);
+  const auto first = static_cast<std::uint32_t>(all.places.size());
+  for (PlaceSurvey& place : more.places) {
+    place.global = true;
+    all.places.push_back(std::move(place));
+  }
+  for (std::size_t i = 0; i < more.manifests.size(); ++i) {
+    more.manifests[i].place += first;
+    all.manifests.push_back(more.manifests[i]);
+    own.found.push_back(std::move(global.found[i]));
+  }
+  more.places.clear();
+  more.manifests.clear();
+  global.found.clear();
+}
+
 void judge_manifests(OwnSurvey& own, const catalog::Whereabouts& whereabouts, Rank rank, Log& log) {
   for (std::size_t i = 0; i < own.found.size(); ++i) {
     if (!own.found[i]) continue;
@@ -342,6 +368,7 @@ std::vector<std::byte> encode_survey(const Survey& survey) {
   for (const PlaceSurvey& place : survey.places) {
     writer.field(static_cast<std::uint32_t>(place.directory.size()));
     writer.text(place.directory);
+    writer.field(static_cast<std::uint8_t>(place.global));
     writer.field(static_cast<std::uint32_t>(place.files.size()));
     for (const catalog::HeldFile& file : place.files) {
       writer.pair(file.id.key.run, file.id.key.version);

@@ -41,6 +41,7 @@ struct SurveyedManifest {
 struct PlaceSurvey {
   std::string directory;
   std::vector<catalog::HeldFile> files;
+  bool global = false;  ///< it is of the global tier
 };
 
 /// The part that all ranks must know to agree.
@@ -84,6 +85,9 @@ struct SurveyedPlace {
 };
 
 Result<OwnSurvey> survey(std::span<const SurveyedPlace> places, Rank rank, Log& log);
+/// What was found on the global tier becomes part of what was found on the node. What is to be done
+/// with it there stays in `global`.
+void add_global_survey(OwnSurvey& own, OwnSurvey& global);
 /// Decides which manifests are readable, once it is known who holds what.
 void judge_manifests(OwnSurvey& own, const catalog::Whereabouts& whereabouts, Rank rank, Log& log);
 

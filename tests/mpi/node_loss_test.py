@@ -51,10 +51,10 @@ class NodeLoss(unittest.TestCase):
                 found.setdefault(int(name[1]), set()).add(int(name[2]))
         return found
 
-    def kill_after(self, store, redundancy, ranks, versions, during=lambda newest: None):
+    def kill_after(self, store, redundancy, ranks, versions, during=lambda newest: None, **more):
         """Starts the job and kills all of its processes once so many versions are there."""
         with subprocess.Popen(self.command(ranks, "--pace", "20"),
-                              env=self.environment(store, redundancy),
+                              env=self.environment(store, redundancy, **more),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as launcher:
             deadline = time.monotonic() + SECONDS
             seen = set()
@@ -84,19 +84,21 @@ class NodeLoss(unittest.TestCase):
 
     def killed_job(self, redundancy, ranks, **more):
         """(digest of an undisturbed run, a store with several versions of a killed one)"""
-        calm = self.digest(self.run_job("calm", redundancy, ranks))
+        settings = {name: value for name, value in more.items() if name.isupper()}
+        calm = self.digest(self.run_job("calm", redundancy, ranks, **settings))
         self.kill_after("killed", redundancy, ranks, 6, **more)
         return calm, self.place / "killed"
 
-    def check_every_subset(self, redundancy, ranks, losses):
-        calm, killed = self.killed_job(redundancy, ranks)
-        for lost in itertools.combinations(range(ranks), losses):
+    def check_every_subset(self, redundancy, ranks, losses, dedup="collective", share=1):
+        """Every `share`-th way to lose so many nodes."""
+        calm, killed = self.killed_job(redundancy, ranks, BELAY_DEDUP=dedup)
+        for lost in list(itertools.combinations(range(ranks), losses))[::share]:
             with self.subTest(lost=lost):
                 shutil.rmtree(self.place / "trial", ignore_errors=True)
                 shutil.copytree(killed, self.place / "trial")
                 for node in lost:
                     shutil.rmtree(self.place / "trial" / f"node-{node}")
-                done = self.run_job("trial", redundancy, ranks)
+                done = self.run_job("trial", redundancy, ranks, BELAY_DEDUP=dedup)
                 self.assertEqual(self.digest(done), calm)
                 self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
 
@@ -106,21 +108,46 @@ class NodeLoss(unittest.TestCase):
     def test_three_replicas_survive_the_loss_of_any_two_nodes(self):
         self.check_every_subset("replicas:3", 4, 2)
 
-    def test_a_loss_after_the_healing_is_survived_again(self):
-        calm, killed = self.killed_job("replicas:2", 4)
-        for node in (1, 2, 0):
-            shutil.rmtree(killed / f"node-{node}")
-            with contextlib.suppress(AssertionError):  # it may be done before it is killed
-                self.kill_after("killed", "replicas:2", 4, 2 + len(self.versions("killed")))
-        self.assertEqual(self.digest(self.run_job("killed", "replicas:2", 4)), calm)
+    def test_four_and_two_survive_the_loss_of_any_two_nodes(self):
+        self.check_every_subset("erasure:4+2", 6, 2)
 
-    def test_one_loss_more_is_an_error_that_says_what_is_missing(self):
-        _, killed = self.killed_job("replicas:2", 4)
-        for node in (1, 2):
+    def test_four_and_two_survive_the_loss_of_any_node(self):
+        self.check_every_subset("erasure:4+2", 7, 1, dedup="local", share=2)
+
+    def test_two_and_one_survive_the_loss_of_any_node_without_dedup(self):
+        self.check_every_subset("erasure:2+1", 4, 1, dedup="none")
+
+    def test_six_and_three_survive_the_loss_of_three_nodes(self):
+        self.check_every_subset("erasure:6+3", 9, 3, share=28)
+
+    def check_losses_one_after_the_other(self, redundancy, ranks, together):
+        calm, killed = self.killed_job(redundancy, ranks)
+        for nodes in together:
+            for node in nodes:
+                shutil.rmtree(killed / f"node-{node}")
+            with contextlib.suppress(AssertionError):  # it may be done before it is killed
+                self.kill_after("killed", redundancy, ranks, 2 + len(self.versions("killed")))
+        self.assertEqual(self.digest(self.run_job("killed", redundancy, ranks)), calm)
+
+    def test_a_loss_after_the_healing_is_survived_again(self):
+        self.check_losses_one_after_the_other("replicas:2", 4, [(1,), (2,), (0,)])
+
+    def test_losses_after_the_healing_of_stripes_are_survived_again(self):
+        self.check_losses_one_after_the_other("erasure:2+2", 4, [(1, 2), (0, 3)])
+
+    def check_one_loss_more(self, redundancy, ranks, lost):
+        _, killed = self.killed_job(redundancy, ranks)
+        for node in lost:
             shutil.rmtree(killed / f"node-{node}")
-        done = self.run_job("killed", "replicas:2", 4)
+        done = self.run_job("killed", redundancy, ranks)
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertRegex(done.stdout + done.stderr, r"no version .* can be restored")
+
+    def test_one_loss_more_is_an_error_that_says_what_is_missing(self):
+        self.check_one_loss_more("replicas:2", 4, (1, 2))
+
+    def test_one_loss_more_than_parity_can_bear_is_an_error(self):
+        self.check_one_loss_more("erasure:3+1", 4, (0, 2))
 
     def test_a_job_comes_back_on_other_nodes_and_with_an_empty_disk(self):
         calm, killed = self.killed_job("replicas:2", 4)
@@ -134,12 +161,18 @@ class NodeLoss(unittest.TestCase):
         self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
 
     def test_damaged_files_are_replaced_by_copies(self):
-        calm, killed = self.killed_job("replicas:2", 4)
-        for file in (killed / "node-1").glob("*-*-*-*"):
+        self.check_damaged_nodes("replicas:2", 4, (1,))
+
+    def test_damaged_files_are_rebuilt_from_parity(self):
+        self.check_damaged_nodes("erasure:2+2", 4, (0, 2))
+
+    def check_damaged_nodes(self, redundancy, ranks, nodes):
+        calm, killed = self.killed_job(redundancy, ranks)
+        for file in itertools.chain(*((killed / f"node-{n}").glob("*-*-*-*") for n in nodes)):
             data = bytearray(file.read_bytes())
             data[len(data) // 3::997] = bytes(len(data[len(data) // 3::997]))
             file.write_bytes(data)
-        done = self.run_job("killed", "replicas:2", 4)
+        done = self.run_job("killed", redundancy, ranks)
         self.assertEqual(self.digest(done), calm)
         self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
 

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/try.hpp"
+#include "format/wire.hpp"
+#include "session/core.hpp"
+#include "vote/agreement.hpp"
+#include "vote/publish.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace belay::detail {
+namespace {
+
+using Holder = catalog::Whereabouts::Holder;
+
+/// The segment itself, on a node.
+const Holder* original_of(const catalog::Whereabouts& whereabouts, const SegmentId& id) {
+  for (const Holder& holder : whereabouts.holders(id))
+    if (!holder.is_copy() && !whereabouts.is_global(holder.place)) return &holder;
+  return nullptr;
+}
+
+std::vector<std::byte> encode_ids(const std::vector<SegmentId>& ids) {
+  return session::encode_needs({.segments = {ids.begin(), ids.end()}, .shards = {}, .unread = {}},
+                               {});
+}
+
+std::set<SegmentId> decode_ids(std::span<const std::byte> bytes) {
+  return session::decode_needs(bytes).first.segments;
+}
+
+/// Of the segments that hold blocks of this manifest those that another rank must copy, or copy
+/// whole: that of another rank, or one that lies on another node.
+std::vector<SegmentId> asked_of_others(const catalog::Whereabouts& whereabouts,
+                                       const Manifest& manifest) {
+  const Rank rank = manifest.origin.rank;
+  std::set<VersionKey> elsewhere;
+  for (std::size_t i = 0; i < manifest.holding_segments(); ++i)
+    if (manifest.segments[i].id.rank == kAnyRank) elsewhere.insert(manifest.segments[i].id.key);
+  std::vector<SegmentId> asked;
+  for (const SegmentRef& segment : manifest.segments) {
+    if (segment.id.rank == kAnyRank) continue;
+    if (segment.id.rank != rank && !elsewhere.contains(segment.id.key)) continue;
+    const Holder* const holder = original_of(whereabouts, segment.id);
+    if (segment.id.rank != rank || holder == nullptr || holder->keeper != rank)
+      asked.push_back(segment.id);
+  }
+  return asked;
+}
+
+}  // namespace
+
+Result<std::vector<session::DrainTask>> SessionCore::share_drain(const Manifest& manifest) {
+  const auto& whereabouts = parts_.claim.whereabouts;
+  BELAY_ASSIGN(const auto all,
+               parts_.group->gather(encode_ids(asked_of_others(whereabouts, manifest))));
+  std::map<SegmentId, bool> whole;  // that this rank copies
+  for (const SegmentRef& segment : manifest.segments) {
+    if (segment.id.rank != rank_) continue;
+    const Holder* const holder = original_of(whereabouts, segment.id);
+    if (holder != nullptr && holder->keeper == rank_) whole[segment.id] = false;
+  }
+  std::vector<session::DrainTask> tasks;
+  for (const auto& bytes : all)
+    for (const SegmentId& id : decode_ids(bytes)) {
+      const Holder* const holder = original_of(whereabouts, id);
+      // All ranks see this, and all give up.
+      if (holder == nullptr)
+        return fail(Code::corruption,
+                    "the segment of rank {} and version {} is on no node any more", id.rank,
+                    id.key.version);
+      if (holder->keeper == rank_) whole[id] = true;
+    }
+  for (const auto& [id, all_blocks] : whole) {
+    const auto place = original_of(whereabouts, id)->place;
+    auto& task = tasks.emplace_back(
+        session::DrainTask{id, all_blocks, place, whereabouts.directory(place), {}});
+    for (const Holder& holder : whereabouts.holders(id))
+      if (whereabouts.is_global(holder.place))
+        task.copied.push_back(whereabouts.directory(holder.place));
+  }
+  return tasks;
+}
+
+Result<void> SessionCore::start_drain(bool may_skip) {
+  const Manifest& manifest = catalog_.manifest();
+  const Version version = manifest.origin.key.version;
+  if (drain_ && may_skip) {
+    log_.warn("version {} does not go to the global tier: version {} is still on its way there",
+              version, drain_->origin().key.version);
+    return {};
+  }
+  BELAY_TRY(end_drain());
+  auto tasks = share_drain(manifest);
+  if (!tasks && tasks.error().code() == Code::peer_lost) return Unexpected(tasks.error());
+  if (!tasks) {
+    report_drain_failure(version, tasks.error());
+    return {};
+  }
+  const session::DrainPlaces places{equipment_.tier, *parts_.claim.global->tier,
+                                    *parts_.claim.sight, equipment_.hasher, log_};
+  const auto made = vote::agree(*parts_.group, within_memory([&]() -> Result<void> {
+    drain_ = std::make_shared<session::Drain>(places, manifest, *std::move(tasks));
+    return {};
+  }));
+  if (!made) {
+    drain_.reset();
+    report_drain_failure(version, made.error());
+    return made.error().code() == Code::peer_lost ? made : Result<void>{};
+  }
+  const auto submitted = within_memory([&]() -> Result<void> {
+    parts_.drain_worker->submit([drain = drain_] { drain->run(); });
+    return {};
+  });
+  if (!submitted) drain_->abandon(submitted.error());
+  return {};
+}
+
+void SessionCore::cancel_drain() {
+  if (drain_) drain_->cancel();
+  if (parts_.drain_worker) parts_.drain_worker->wait_all();
+}
+
+Result<void> SessionCore::end_drain() {
+  if (!drain_) return {};
+  parts_.drain_worker->wait_all();
+  return finish_drain();
+}
+
+Result<void> SessionCore::finish_drain() {
+  const auto drain = std::exchange(drain_, {});
+  vote::Claim& claim = parts_.claim;
+  const VersionKey key = drain->origin().key;
+  auto agreed = vote::agree(*parts_.group, drain->result());
+  if (!agreed && agreed.error().code() == Code::peer_lost) return agreed;
+  BELAY_ASSIGN(const auto copies, parts_.group->gather(encode_ids(drain->copies())));
+  for (Rank rank = 0; rank < copies.size(); ++rank) {
+    const auto place = claim.whereabouts.place(claim.global->directories[rank]);
+    for (const SegmentId& id : decode_ids(copies[rank]))
+      claim.whereabouts.add({id, FileKind::copy, 0, 0}, place, rank);
+  }
+  holdings_.wrote_global(drain->copies());
+  global_changed_ = true;
+  if (!agreed) {
+    holdings_.not_drained(key);
+    report_drain_failure(key.version, agreed.error());
+    return tell_damaged(drain->damaged());
+  }
+  holdings_.drained(key, drain->segments());
+  for (Rank rank = 0; rank < copies.size(); ++rank)
+    claim.sources.add(key, rank, rank, claim.global->directories[rank], /*global=*/true);
+  log_.info("version {} is on the global tier: {} written", key.version,
+            format_bytes(drain->bytes()));
+  return {};
+}
+
+void SessionCore::report_drain_failure(Version version, const Error& error) {
+  const Error told = error.within(fmt::format("version {}: global tier", version));
+  stats_.last_failure = told.message();
+  log_.warn("{} (it exists on nodes; the next version that is due there tries again)",
+            told.message());
+}
+
+Result<void> SessionCore::keep_global_house() {
+  finish_global_housekeeping();
+  // The same on all ranks, but for a round under way, which takes longer than a version.
+  if (!parts_.claim.global || !global_changed_ || !holdings_.made_version()) return {};
+  global_changed_ = false;
+  vote::Claim& claim = parts_.claim;
+  for (const VersionKey& key : holdings_.retire_global()) claim.sources.forget(key, true);
+  vote::Needs needs = holdings_.global_needs();
+  if (drain_) needs.segments.insert(drain_->segments().begin(), drain_->segments().end());
+  BELAY_ASSIGN(const auto all, parts_.group->gather(session::encode_needs(needs, {})));
+  for (const auto& bytes : all) needs.add(session::decode_needs(bytes).first);
+  for (const SegmentId& id : claim.whereabouts.segments())
+    if (holdings_.may_go(id) && !needs.has(id)) claim.whereabouts.remove(id, /*global=*/true);
+  if (global_housekeeping_) return {};  // what is retired by now goes with the next round
+  auto round = std::make_shared<Housekeeping>();
+  round->left = holdings_.take_global_retired(needs);
+  if (round->left.empty()) return {};
+  global_housekeeping_ = round;
+  // After a drain that was submitted before, and before one that comes: neither sees a copy vanish
+  // that it counts on.
+  const auto submitted = within_memory([&]() -> Result<void> {
+    parts_.drain_worker->submit([this, round] {
+      const auto removed = within_memory([&]() -> Result<void> {
+        store::Tier& tier = *parts_.claim.global->tier;
+        BELAY_TRY(vote::check_still_ours(tier, parts_.claim.run));
+        round->left = vote::remove_retired(tier, round->left, log_);
+        return {};
+      });
+      if (!removed) log_.warn("retire: {}", removed.error().message());
+      round->done.store(true, std::memory_order_release);
+    });
+    return {};
+  });
+  if (!submitted) round->done.store(true, std::memory_order_release);
+  return {};
+}
+
+void SessionCore::finish_global_housekeeping() {
+  if (!global_housekeeping_ || !global_housekeeping_->done.load(std::memory_order_acquire)) return;
+  holdings_.give_back_global(global_housekeeping_->left);
+  global_housekeeping_.reset();
+}
+
+}  // namespace belay::detail

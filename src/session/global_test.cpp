@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// The global tier: versions go there in the background, come back from there when nodes are lost,
+// and go when newer ones are there.
+#include "os/faulty_files.hpp"
+#include "session/tiered_session_test.hpp"
+
+#include <cerrno>
+
+namespace belay::session {
+namespace {
+
+class GlobalTest : public TieredSessionTest {
+ protected:
+  GlobalTest() {
+    levels_ = "local:1,global:3";
+    global_ = "/pfs/global";
+  }
+  void lose_all_nodes() { lose("/store"); }
+  /// Flips a bit in the middle of a block of each of these files.
+  void damage(std::string_view part) {
+    for (const std::string& path : paths_with(part)) must(memory_.flip(path, 8 * 700));
+  }
+};
+
+TEST_F(GlobalTest, AVersionThatIsDueIsThereOnceItWasWaitedFor) {
+  play([&](Rank rank, Session& session, TieredState& state) {
+    take(rank, session, state, 1);
+    take(rank, session, state, 2);
+    EXPECT_EQ(listed(session), "2 local, 1 local");
+    take(rank, session, state, 3);
+    EXPECT_EQ(listed(session), "3 local+global, 2 local");
+    take(rank, session, state, 4);
+    EXPECT_EQ(listed(session), "4 local, 3 local+global");
+  });
+  EXPECT_EQ(paths_with("/pfs/global/node-1/manifest-").size(), 1u);
+  EXPECT_TRUE(paths_with("/pfs/global/node-1/segment-").empty()) << "only copies";
+}
+
+TEST_F(GlobalTest, ComesBackWhenEveryNodeIsLost) {
+  take_versions(1, 5);
+  lose_all_nodes();
+  expect_restored(3);
+  // The restore took a version on nodes; without them it comes from there once more.
+  lose_all_nodes();
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, ComesBackOnOtherNodesAndInAnotherOrder) {
+  take_versions(1, 3);
+  lose_all_nodes();
+  places_ = {7, 0, 1};
+  expect_restored(3);
+  lose_all_nodes();
+  places_ = {5, 5, 5};
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, TheNewestComesBackWhereverItsBlocksAre) {
+  take_versions(1, 3);
+  lose("/store/node-0");
+  expect_restored(3);
+  EXPECT_TRUE(logged("something of version 3 was lost; a new version puts it back"));
+}
+
+TEST_F(GlobalTest, ANewerLocalVersionIsTakenAsLongAsAllOfItIsThere) {
+  take_versions(1, 5);
+  expect_restored(5);
+  lose("/store/node-2");
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, DamagedBlocksOnNodesAreReplacedFromThere) {
+  take_versions(1, 3);
+  damage("/store/node-1/segment-");
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, TheHalvesOfADamagedPairMakeAWhole) {
+  take_versions(1, 3);
+  damage("/store/node-0/segment-");
+  damage("/pfs/global/node-1/copy-");
+  lose("/store/node-2");
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, ADamagedCopyAloneIsCorruptionAndNotAFirstStart) {
+  take_versions(1, 3);
+  damage("/pfs/global/node-1/copy-");
+  lose_all_nodes();
+  play([&](Rank, Session& session, TieredState&) {
+    EXPECT_EQ(session.latest(), Version{3});
+    expect_error(session.restore(), Code::corruption, {"no version"});
+  });
+}
+
+TEST_F(GlobalTest, NothingThereYetAndNodesLostIsNotAFirstStart) {
+  take_versions(1, 2);
+  lose_all_nodes();
+  play([&](Rank, Session& session, TieredState&) {
+    EXPECT_TRUE(session.latest());
+    expect_error(session.restore(), Code::corruption, {"no version"});
+  });
+}
+
+TEST_F(GlobalTest, OnlyWhatTheTierDoesNotHaveIsCopied) {
+  play([&](Rank rank, Session& session, TieredState& state) {
+    for (std::uint64_t step = 1; step <= 6; ++step) take(rank, session, state, step);
+  });
+  // Steps 4 and 5 changed blocks that step 6 changed again: of their segments nothing is live.
+  EXPECT_TRUE(paths_with("/pfs/global/node-0/copy-000001-0000000004").empty());
+  EXPECT_FALSE(paths_with("/pfs/global/node-0/copy-000001-0000000006").empty());
+  const std::uint64_t image = 8 * kPerBlock * (24 + 16);
+  EXPECT_LT(bytes_in("/pfs/global/node-0/copy-000001-0000000001"), image + 16384);
+}
+
+TEST_F(GlobalTest, KeepCountsThereByItself) {
+  play([&](Rank rank, Session& session, TieredState& state) {
+    for (std::uint64_t step = 1; step <= 13; ++step) take(rank, session, state, step);
+    EXPECT_EQ(listed(session), "13 local, 12 local+global, 9 local+global");
+  });
+  EXPECT_EQ(paths_with("/pfs/global/node-0/manifest-").size(), 2u);
+  EXPECT_EQ(paths_with("/store/node-0/manifest-").size(), 2u) << "nodes keep 13 and 12 only";
+  lose_all_nodes();
+  play([&](Rank rank, Session& session, TieredState& state) {
+    EXPECT_EQ(must(session.restore(9)), 9u);
+    EXPECT_TRUE(state == TieredState::at(rank, 9));
+  });
+}
+
+TEST_F(GlobalTest, CopiesThatNoVersionThereCountsOnGo) {
+  play([&](Rank rank, Session& session, TieredState& state) {
+    for (std::uint64_t step = 1; step <= 9; ++step) take(rank, session, state, step);
+    state.own.clear();
+    state.shared.clear();
+    for (std::uint64_t step = 10; step <= 18; ++step) {
+      state.step = step;
+      must(session.checkpoint());
+      must(session.wait());
+    }
+  });
+  EXPECT_TRUE(paths_with("/pfs/global/node-0/copy-000001-0000000001").empty());
+  EXPECT_LE(paths_with("/pfs/global/node-0/copy-").size(), 2u);
+}
+
+TEST_F(GlobalTest, AnOlderVersionThatWasRestoredGoesThereWhole) {
+  take_versions(1, 6);
+  // Versions 3 and 6 are there; 7 builds on 3, so that blocks which 6 had replaced are live again.
+  play([&](Rank rank, Session& session, TieredState& state) {
+    EXPECT_EQ(must(session.restore(3)), 3u);
+    Version taken = 6;
+    while (taken % 3 != 0 || taken == 6) {
+      taken = must(session.checkpoint());
+      must(session.wait());
+    }
+    EXPECT_NE(listed(session).find(std::to_string(taken) + " local+global"), std::string::npos);
+    EXPECT_TRUE(state == TieredState::at(rank, 3));
+  });
+  lose_all_nodes();
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, ReplicasAndTheTierTogether) {
+  places_ = {0, 1, 2, 3};
+  levels_ = "local:1,replicas:2:2,global:4";
+  take_versions(1, 7);
+  lose("/store/node-1");
+  expect_restored(6);
+  // Version 8, which has healed it, was due on the global tier.
+  lose_all_nodes();
+  expect_restored(6);
+}
+
+TEST_F(GlobalTest, BlocksThatOnlyAnotherRankStoresGoThereToo) {
+  levels_ = "replicas:2:1,global:3";
+  std::atomic<std::uint64_t> elsewhere = 0;
+  play([&](Rank rank, Session& session, TieredState& state) {
+    for (std::uint64_t step = 1; step <= 3; ++step) take(rank, session, state, step);
+    elsewhere += session.stats().total.duplicate_elsewhere_bytes;
+  });
+  EXPECT_GT(elsewhere, 0u);
+  lose_all_nodes();
+  places_ = {2, 0, 1};
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, RanksOnOneNodeShareADirectoryThere) {
+  places_ = {0, 0, 1, 1};
+  take_versions(1, 3);
+  EXPECT_EQ(paths_with("/pfs/global/node-0/manifest-").size(), 2u);
+  lose_all_nodes();
+  places_ = {1, 0, 1, 0};
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, ManyVersionsInSeveralRunsLeaveNoMoreThanTheirShare) {
+  take_versions(1, 10);
+  take_versions(11, 20);
+  lose("/store/node-1");
+  take_versions(21, 30);
+  EXPECT_LE(paths_with("/pfs/global/node-0/manifest-").size(), 3u);
+  const std::uint64_t image = 8 * kPerBlock * (24 + 16);
+  EXPECT_LT(bytes_in("/pfs/global/node-0/copy-"), 6 * image);
+  lose_all_nodes();
+  play([&](Rank rank, Session& session, TieredState& state) {
+    must(session.restore());
+    EXPECT_GE(state.step, 28u);
+    EXPECT_TRUE(state == TieredState::at(rank, state.step));
+  });
+}
+
+TEST_F(GlobalTest, ARunOfOneProcessHasATierToo) {
+  places_ = {0};
+  take_versions(1, 5);
+  lose_all_nodes();
+  expect_restored(3);
+}
+
+TEST_F(GlobalTest, NumbersAreNotTakenTwiceThoughOnlyTheTierRemembers) {
+  take_versions(1, 5);
+  lose_all_nodes();
+  play([&](Rank, Session& session, TieredState&) {
+    must(session.restore());
+    EXPECT_GT(must(session.checkpoint()), 5u);
+  });
+}
+
+TEST_F(GlobalTest, WithoutNodesEverythingIsThere) {
+  levels_ = "global:1";
+  take_versions(1, 4);
+  EXPECT_TRUE(paths_with("/store").empty());
+  EXPECT_FALSE(paths_with("/pfs/global/node-0/segment-").empty());
+  places_ = {3, 4, 0};
+  play([&](Rank rank, Session& session, TieredState& state) {
+    EXPECT_EQ(listed(session), "4 local+global, 3 local+global");
+    must(session.restore());
+    EXPECT_TRUE(state == TieredState::at(rank, 4));
+    take(rank, session, state, 5);
+  });
+  places_ = {1, 1, 1};
+  expect_restored(5);
+}
+
+TEST_F(GlobalTest, AThreadOfItsOwnDrainsWhileVersionsGoOn) {
+  background_ = "thread";
+  play([&](Rank rank, Session& session, TieredState& state) {
+    for (std::uint64_t step = 1; step <= 30; ++step) {
+      state = TieredState::at(rank, step);
+      must(session.checkpoint());
+    }
+    must(session.wait());
+    EXPECT_NE(listed(session).find("30 local+global"), std::string::npos) << listed(session);
+  });
+  lose_all_nodes();
+  expect_restored(30);
+}
+
+/// Opens on all ranks, and expects the same error from all.
+class WrongGlobalTest : public GlobalTest {
+ protected:
+  void expect_refused(Code code, std::initializer_list<const char*> words) {
+    std::vector<std::string> messages(places_.size());
+    on_ranks([&](Rank rank, std::unique_ptr<ranks::Group> group) {
+      const auto opened = try_open(rank, std::move(group));
+      expect_error(opened, code, words);
+      if (!opened) messages[rank] = opened.error().message();
+    });
+    for (const std::string& message : messages) EXPECT_EQ(message, messages.front());
+    for (const std::string& path : memory_.paths())
+      EXPECT_TRUE(path.ends_with("/lock") || path == "/blocked") << path;
+  }
+  void block() {
+    must(must(memory_.create("/blocked", false))->write(0, std::vector<std::byte>(8)));
+  }
+};
+
+TEST_F(WrongGlobalTest, ATierThatIsTheStoreIsRefused) {
+  global_ = "/store/";
+  expect_refused(Code::invalid_argument, {"global /store lies in `store` /store", "of its own"});
+}
+
+TEST_F(WrongGlobalTest, ATierInsideTheStoreIsRefused) {
+  global_ = "/x/../store/node-1/global";
+  expect_refused(Code::invalid_argument, {"lies in `store`"});
+}
+
+TEST_F(WrongGlobalTest, ATierThatCannotBeWrittenByOneRankIsRefusedByAll) {
+  os::FaultyFiles faulty(memory_, [](const os::Operation& operation) {
+    const bool there = operation.kind == os::Operation::Kind::make_directory &&
+                       operation.path.starts_with("/pfs/global");
+    return os::Action{.error = there ? EROFS : 0};
+  });
+  files_of_ = [&](Rank rank) -> os::Files* {
+    if (rank == 1) return &faulty;
+    return &memory_;
+  };
+  expect_refused(Code::io, {"global", "rank 1", "/pfs/global/node-1"});
+}
+
+TEST_F(WrongGlobalTest, ATierThatIsNoDirectoryIsRefused) {
+  block();
+  global_ = "/blocked";
+  expect_refused(Code::invalid_argument, {"global", "/blocked/node-"});
+}
+
+TEST_F(WrongGlobalTest, AStoreThatCannotBeWrittenByOneRankIsRefusedByAll) {
+  block();
+  adjust_ = [](Rank rank, Options& options) {
+    if (rank == 2) options.store = "/blocked/store";
+  };
+  expect_refused(Code::invalid_argument, {"rank 2", "/blocked"});
+}
+
+TEST_F(WrongGlobalTest, ATierThatRanksNameDifferentlyIsRefused) {
+  adjust_ = [](Rank rank, Options& options) {
+    if (rank == 2) options.global = "/elsewhere";
+  };
+  expect_refused(Code::invalid_argument, {"options differ between ranks", "global=/elsewhere"});
+}
+
+TEST_F(WrongGlobalTest, ATierOfAnotherStoreIsAMixture) {
+  take_versions(1, 3);
+  lose("/store");
+  levels_ = "local:1";
+  std::string global = std::exchange(global_, "");
+  take_versions(1, 2);
+  levels_ = "local:1,global:3";
+  global_ = global;
+  on_ranks([&](Rank rank, std::unique_ptr<ranks::Group> group) {
+    expect_error(try_open(rank, std::move(group)), Code::invalid_argument, {"mixture of stores"});
+  });
+}
+
+}  // namespace
+}  // namespace belay::session

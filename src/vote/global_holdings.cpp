@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vote/global_holdings.hpp"
+
+#include "format/names.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace belay::vote {
+
+GlobalHoldings::GlobalHoldings(const GlobalClaim& claim, std::vector<store::KnownVersion> known,
+                               Run run, Rank rank)
+    : rank_(rank),
+      known_(std::move(known)),
+      copies_(claim.own.kept_copies),
+      kept_manifests_(claim.own.kept_manifests),
+      earlier_leftovers_(claim.own.temporaries) {
+  if (!claim.leads_node) return;
+  for (const Run earlier : claim.own.run_records)
+    if (earlier < run) earlier_leftovers_.push_back(format::run_name(earlier));
+}
+
+bool GlobalHoldings::has(VersionKey key) const {
+  return std::any_of(known_.begin(), known_.end(), [&](const store::KnownVersion& version) {
+    return version.exists && version.key == key;
+  });
+}
+
+void GlobalHoldings::drained(store::KnownVersion version) {
+  std::erase_if(known_, [&](const auto& other) { return other.key == version.key; });
+  known_.insert(known_.begin(), std::move(version));
+}
+
+void GlobalHoldings::discard(VersionKey key) {
+  const std::string name = format::manifest_name(key, rank_);
+  retired_.manifests.push_back({key, rank_});
+  retired_.others.push_back(format::temporary_name(name));
+}
+
+void GlobalHoldings::wrote(const std::vector<SegmentId>& copies) {
+  for (const SegmentId& id : copies)
+    if (std::find(copies_.begin(), copies_.end(), id) == copies_.end()) copies_.push_back(id);
+}
+
+void GlobalHoldings::does_not_exist(VersionKey key) {
+  for (store::KnownVersion& version : known_)
+    if (version.key == key) version.exists = false;
+}
+
+std::vector<VersionKey> GlobalHoldings::retire_versions(const store::RetentionRule& rule) {
+  const auto keys = store::versions_to_retire(known_, rule);
+  for (const VersionKey& key : keys) {
+    retired_.manifests.push_back({key, rank_});
+    const auto is_of = [&](const SegmentId& id) { return id.key == key; };
+    std::copy_if(kept_manifests_.begin(), kept_manifests_.end(),
+                 std::back_inserter(retired_.manifests), is_of);
+    std::erase_if(kept_manifests_, is_of);
+    std::erase_if(known_, [&](const auto& version) { return version.key == key; });
+  }
+  return keys;
+}
+
+void GlobalHoldings::give_back(Retired left) {
+  // A later version may count on a copy of the same name: whether it goes is asked again.
+  wrote(std::exchange(left.copies, {}));
+  retired_.add(left);
+}
+
+Retired GlobalHoldings::take_retired(const Needs& needs, const store::RetentionRule& rule,
+                                     bool earlier) {
+  const auto goes = [&](const SegmentId& id) {
+    return (rule.earlier_runs_count || id.key.run == rule.run) && !needs.has(id);
+  };
+  std::copy_if(copies_.begin(), copies_.end(), std::back_inserter(retired_.copies), goes);
+  std::erase_if(copies_, goes);
+  if (earlier) {
+    retired_.others.insert(retired_.others.end(), earlier_leftovers_.begin(),
+                           earlier_leftovers_.end());
+    earlier_leftovers_.clear();
+  }
+  return std::exchange(retired_, {});
+}
+
+}  // namespace belay::vote

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What versions count on.
+#pragma once
+
+#include "base/nouns.hpp"
+#include "base/stripe.hpp"
+#include "store/retention.hpp"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace belay::vote {
+
+/// Segments that somebody counts on. All ranks exchange theirs.
+struct Needs {
+  std::set<SegmentId> segments;
+  std::set<SegmentId> shards;  ///< of stripes with a member that somebody counts on
+  VersionKey unread;           ///< nothing older than this may go: a manifest could not be read
+
+  void add(const Needs& other) {
+    segments.insert(other.segments.begin(), other.segments.end());
+    unread = std::max(unread, other.unread);
+  }
+  bool has(const SegmentId& id) const { return id.key <= unread || segments.contains(id); }
+  bool has_shard(const SegmentId& id) const { return id.key <= unread || shards.contains(id); }
+  /// Who counts on a member counts on the whole stripe.
+  void complete(const std::vector<const Stripe*>& stripes);
+};
+
+/// What these versions count on, for one rank.
+inline Needs needs_of(const std::vector<store::KnownVersion>& versions) {
+  Needs needs;
+  for (const store::KnownVersion& version : versions) {
+    if (version.segments)
+      needs.segments.insert(version.segments->begin(), version.segments->end());
+    else
+      needs.unread = std::max(needs.unread, version.key);
+  }
+  return needs;
+}
+
+}  // namespace belay::vote
