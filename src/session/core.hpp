@@ -190,6 +190,16 @@ class SessionCore {
   /// Blocks of a segment of the last version would not survive what this level must.
   bool is_unsafe(const SegmentRef& segment, const Level& level) const;
 
+  // core_dump.cpp: versions that stand alone.
+  Result<void> take_dump(Buffers buffers, VersionKey key, const Level& level,
+                         std::uint64_t entry_ns);
+  Result<void> capture_dump(Buffers buffers, VersionKey key, const Level& level,
+                            catalog::Catalog& nothing, dedup::LocalDedup& own,
+                            std::uint64_t entry_ns);
+  /// Collective. Waits until this rank has voted or failed, as `taken` says, and learns whether
+  /// all have.
+  Result<Version> finish_dump(VersionKey key, std::uint64_t asked, const Result<void>& taken);
+
   // core_drain.cpp: the global tier.
   /// Collective. The last existing version goes there too, in the background. If the one before is
   /// still on its way, it is waited for, unless `may_skip`.
@@ -206,15 +216,6 @@ class SessionCore {
   /// Collective. What no version on the global tier needs any more is removed there.
   Result<void> keep_global_house();
   void finish_global_housekeeping();
-  // core_dump.cpp: versions that stand alone.
-  Result<void> take_dump(Buffers buffers, VersionKey key, const Level& level,
-                         std::uint64_t entry_ns);
-  Result<void> capture_dump(Buffers buffers, VersionKey key, const Level& level,
-                            catalog::Catalog& nothing, dedup::LocalDedup& own,
-                            std::uint64_t entry_ns);
-  /// Collective. Waits until this rank has voted or failed, as `taken` says, and learns whether
-  /// all have.
-  Result<Version> finish_dump(VersionKey key, std::uint64_t asked, const Result<void>& taken);
 
   // core_restore.cpp: the way back.
   /// Does this rank's step of the attempt go well on all ranks? If not, `reason` says why.

@@ -77,6 +77,10 @@ Result<std::vector<session::RegionMatch>> match_buffers(
 
 Result<Version> SessionCore::dump(Buffers buffers, int copies) {
   BELAY_TRY(check_usable(false));
+  if (settings_.diskless())
+    return fail(Code::unsupported,
+                "dump: nothing is kept on nodes, since `levels` names only the global tier; add "
+                "local to it");
   const std::uint64_t entry = clock_.now_ns();
   const auto asked = static_cast<std::uint64_t>(copies);
   BELAY_TRY(settle(Call::dump, asked));

@@ -65,6 +65,19 @@ class Losses(ToolTest):
     def test_each_loss_of_two_nodes_of_three_replicas_is_judged_as_it_turns_out(self):
         self.assertFalse(any(self.check_against_real_losses("replicas:3", 2).values()))
 
+    def test_parity_counts(self):
+        store = self.copy(job_store("erasure:2+1", "PIC"))
+        one = self.run_json("check", "--losses", 1, store=store)["losses"]["versions"]
+        self.assertEqual([(v["survives"], v["promised"]) for v in one], [(True, True)] * len(one))
+        two = self.run_json("check", "--losses", 2, store=store)["losses"]["versions"]
+        self.assertFalse(any(v["survives"] for v in two))
+        self.assertTrue(self.run_json("show", "latest", store=store)["safety"]["as_level"])
+        shutil.rmtree(store / "node-1")
+        none = self.run_json("check", "--losses", 0, store=store)["losses"]["versions"]
+        self.assertTrue(all(v["survives"] for v in none), "parity gives what the node had")
+        one = self.run_json("check", "--losses", 1, store=store, exit_code=DAMAGE)["losses"]["versions"]
+        self.assertFalse(any(v["survives"] for v in one))
+
     def test_it_fails_only_where_a_level_promises_more(self):
         store = self.copy(job_store("replicas:2"))
         text = self.run_ok("check", "--losses", 1, store=store)
