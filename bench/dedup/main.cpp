@@ -36,16 +36,18 @@ struct Arguments {
 struct Application {
   std::string name;
   std::vector<std::string> arguments;
-  int steps;  ///< of a run; a version is taken after half of them
+  int steps;        ///< of a whole run; a version is taken after half of them
+  int saved_steps;  ///< of the run whose contents are looked at, likewise
 };
 
 std::vector<Application> applications(bool quick) {
-  if (quick) return {{"cg", {"--size", "16"}, 20}, {"hydro", {"--size", "40"}, 40}};
-  return {{"cg", {"--size", "32"}, 30}, {"hydro", {"--size", "96"}, 80}};
+  if (quick) return {{"cg", {"--size", "16"}, 20, 20}, {"hydro", {"--size", "40"}, 40, 80}};
+  return {{"cg", {"--size", "32"}, 30, 30}, {"hydro", {"--size", "96"}, 80, 240}};
 }
 
 struct Run {
   int ranks;
+  int steps;
   fs::path store;
   std::string redundancy, dedup;
   int interval;
@@ -56,7 +58,7 @@ std::optional<double> run_application(const Application& application, const Run&
                                       const fs::path& output) {
   std::vector<std::string> command = mpirun(run.ranks, application.name);
   command.insert(command.end(), application.arguments.begin(), application.arguments.end());
-  command.insert(command.end(), {"--steps", std::to_string(application.steps)});
+  command.insert(command.end(), {"--steps", std::to_string(run.steps)});
   const auto start = std::chrono::steady_clock::now();
   const bool ran =
       run_program(command,
@@ -102,8 +104,10 @@ std::optional<Json> measure_application(const Application& application,
                                         const Arguments& arguments) {
   const Workplace workplace(arguments.directory);
   const fs::path store = workplace.path() / "store";
-  if (!run_application(application, {kRanks, store, "none", "local", application.steps / 2},
-                       workplace.path() / "output"))
+  if (!run_application(
+          application,
+          {kRanks, application.saved_steps, store, "none", "local", application.saved_steps / 2},
+          workplace.path() / "output"))
     return std::nullopt;
   return measure(application.name, store, arguments);
 }
@@ -120,8 +124,9 @@ std::optional<Json> measure_completion(const Application& application, int ranks
       const bool first_only = way + 1 == kWays.size();
       const auto took = run_application(
           application,
-          first_only ? Run{ranks, store, "none", "local", 2 * application.steps}
-                     : Run{ranks, store, "replicas:3", kWays[way], application.steps / 2},
+          first_only ? Run{ranks, application.steps, store, "none", "local", 2 * application.steps}
+                     : Run{ranks, application.steps, store, "replicas:3", kWays[way],
+                           application.steps / 2},
           output);
       if (!took) return std::nullopt;
       seconds[way].push_back(*took);

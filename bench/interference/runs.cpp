@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interference/runs.hpp"
 
-#include "measure/cost.hpp"
 #include "measure/must.hpp"
 #include "measure/process.hpp"
 #include "measure/rank_job.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace belay::bench {
@@ -58,9 +58,14 @@ std::optional<Pace> find_pace(const Application& application, long steps,
     once.push_back(some->seconds);
     twice.push_back(more->seconds);
   }
-  const double step_s = (median(twice) - median(once)) / static_cast<double>(steps);
-  if (step_s <= 0) die(application.name + ": the machine is too busy to measure anything");
-  return Pace{step_s, std::max(0.0, median(once) - static_cast<double>(steps) * step_s)};
+  // The shortest are the least disturbed. If even these make no sense, all of a run counts as
+  // steps.
+  const double some_s = *std::min_element(once.begin(), once.end());
+  const double more_s = *std::min_element(twice.begin(), twice.end());
+  const double step_s = (more_s - some_s) / static_cast<double>(steps);
+  const double rest_s = some_s - static_cast<double>(steps) * step_s;
+  if (step_s <= 0 || rest_s < 0) return Pace{more_s / static_cast<double>(2 * steps), 0};
+  return Pace{step_s, rest_s};
 }
 
 std::string why_unsupported(const Way& way, const fs::path& directory) {
