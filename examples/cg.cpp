@@ -57,7 +57,7 @@ Box make_box(const Job& job) {
   box.size = job.size;
   const std::array<int, 3> periodic = {};
   MPI_Dims_create(job::ranks(), 3, box.cubes.data());
-  MPI_Cart_create(MPI_COMM_WORLD, 3, box.cubes.data(), periodic.data(), 0, &box.comm);
+  MPI_Cart_create(job::world(), 3, box.cubes.data(), periodic.data(), 0, &box.comm);
   MPI_Cart_coords(box.comm, job::rank(), 3, box.place.data());
   return box;
 }
@@ -212,11 +212,13 @@ void draw(const Job& job, const Box& box, const State& state) {
 }
 
 int run(const Job& job) {
+  auto session = belay::open(MPI_COMM_WORLD);  // belay
+  if (!session) job::stop(session.error());
+  if (session->is_head()) return session->serve();
+  job::compute_among(belay::comm(*session));
   const Box box = make_box(job);
   Matrix matrix;
   State state;
-  auto session = belay::open(MPI_COMM_WORLD);  // belay
-  if (!session) job::stop(session.error());
   session->protect("step", state.step), session->protect("residual", state.residual),
       session->protect("x", state.x), session->protect("r", state.r),
       session->protect("p", state.p), session->protect("starts", matrix.starts),

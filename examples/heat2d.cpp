@@ -55,9 +55,9 @@ void exchange_borders(const Share& share, std::vector<double>& field) {
   double* const top = field.data();
   double* const bottom = top + (share.cells() - share.width());
   MPI_Sendrecv(top + count, count, MPI_DOUBLE, above, 0, bottom, count, MPI_DOUBLE, below, 0,
-               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+               job::world(), MPI_STATUS_IGNORE);
   MPI_Sendrecv(bottom - count, count, MPI_DOUBLE, below, 1, top, count, MPI_DOUBLE, above, 1,
-               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+               job::world(), MPI_STATUS_IGNORE);
 }
 
 /// One step from `field` to `next`; returns how much all cells together changed.
@@ -105,7 +105,7 @@ void write_field(const std::string& path, const Share& share, const std::vector<
   MPI_Type_commit(&inner);
   const MPI_Offset offset = MPI_Offset{share.first_row} * share.cols * MPI_Offset{sizeof(double)};
   MPI_File file;
-  check_file(MPI_File_open(MPI_COMM_WORLD, path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY,
+  check_file(MPI_File_open(job::world(), path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY,
                            MPI_INFO_NULL, &file),
              path);
   check_file(MPI_File_set_size(file, 0), path);
@@ -132,9 +132,9 @@ void print_ledger(const Share& share, belay::Session& session) {
                                              total.file_bytes};
   std::array<std::uint64_t, 7> sums = {};
   std::uint64_t protected_bytes = 0;
-  MPI_Reduce(mine.data(), sums.data(), 7, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(mine.data(), sums.data(), 7, MPI_UINT64_T, MPI_SUM, 0, job::world());
   MPI_Reduce(&stats.last.protected_bytes, &protected_bytes, 1, MPI_UINT64_T, MPI_SUM, 0,
-             MPI_COMM_WORLD);
+             job::world());
   if (share.rank != 0) return;
   const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   const double full = sums[0] > 0 ? mib(sums[0]) : 1.0;
@@ -171,12 +171,14 @@ int check(const picture::Tile& tile) {
 }
 
 int run(const Job& job) {
-  const Share share = share_of(job);
-  if (job.rows < share.ranks) job::refuse("--rows: must be at least one for each rank");
-  long step = 0;
-  std::vector<double> field = cold_plate(share);
   auto session = belay::open(MPI_COMM_WORLD);  // belay
   if (!session) job::stop(session.error());
+  if (session->is_head()) return session->serve();
+  job::compute_among(belay::comm(*session));
+  const Share share = share_of(job);
+  if (job.rows < share.ranks) job::stop("--rows: must be at least one for each rank");
+  long step = 0;
+  std::vector<double> field = cold_plate(share);
   session->protect("step", step), session->protect("field", field);  // belay
   job::restore_or_start(*session, step);                             // belay
   if (field.size() != share.cells())

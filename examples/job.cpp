@@ -16,6 +16,8 @@
 namespace job {
 namespace {
 
+MPI_Comm computing = MPI_COMM_WORLD;
+
 std::string picture_kind(const std::string& path) {
   if (path.ends_with(".png") || path.ends_with(".npy")) return {};
   return path + ": must end in .png or .npy";
@@ -59,15 +61,19 @@ void parse(const std::string& about, const std::vector<Option>& options, Setting
   }
 }
 
+MPI_Comm world() { return computing; }
+
+void compute_among(MPI_Comm ranks) { MPI_Comm_dup(ranks, &computing); }
+
 int rank() {
   int number = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &number);
+  MPI_Comm_rank(world(), &number);
   return number;
 }
 
 int ranks() {
   int number = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &number);
+  MPI_Comm_size(world(), &number);
   return number;
 }
 
@@ -101,13 +107,13 @@ Part part_of(long total, int parts, int part) {
 
 double sum_over_ranks(double mine) {
   std::vector<double> all(static_cast<std::size_t>(ranks()));
-  MPI_Allgather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, MPI_COMM_WORLD);
+  MPI_Allgather(&mine, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, world());
   return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
 double max_over_ranks(double mine) {
   double largest = 0;
-  MPI_Allreduce(&mine, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(&mine, &largest, 1, MPI_DOUBLE, MPI_MAX, world());
   return largest;
 }
 
@@ -131,7 +137,7 @@ void print_digest(std::initializer_list<std::span<const std::byte>> state) {
   };
   for (const std::span<const std::byte> bytes : state) add(bytes);
   std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks()));
-  MPI_Gather(&digest, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  MPI_Gather(&digest, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, 0, world());
   digest = 0xcbf29ce484222325;
   add(std::as_bytes(std::span<const std::uint64_t>(all)));
   say("digest %016llx", static_cast<unsigned long long>(digest));

@@ -38,6 +38,10 @@ void parse(const std::string& about, const std::vector<Option>& options, Setting
 
 int rank();
 int ranks();
+/// The ranks that compute: all of MPI_COMM_WORLD, until somebody says otherwise.
+MPI_Comm world();
+/// Collective over `ranks`: with heads not all processes compute.
+void compute_among(MPI_Comm ranks);
 
 /// Ends all ranks, from any of them.
 [[noreturn]] void stop(const std::string& message);

@@ -2,6 +2,7 @@
 #include "session/copy_exchange.hpp"
 
 #include "base/try.hpp"
+#include "comm/exchange_window.hpp"
 #include "format/wire.hpp"
 
 #include <algorithm>
@@ -165,7 +166,11 @@ Result<void> ExchangeWindows::provide(ranks::Group& group,
   if (enough) return {};
   BELAY_TRY(close());
   for (auto& window : windows_) {
-    BELAY_ASSIGN(window, group.open_window(bytes_[group.rank()]));
+    auto opened = group.open_window(bytes_[group.rank()]);
+    // Shared memory may be scarce, in containers above all: all ranks send messages then.
+    if (!opened && opened.error().code() == Code::no_space)
+      opened = ranks::open_exchange_window(group, bytes_[group.rank()]);
+    BELAY_ASSIGN(window, std::move(opened));
   }
   return {};
 }

@@ -130,7 +130,8 @@ class SessionCore {
   /// Collective. `ends`: nobody minds to wait.
   Result<void> decide_flight(bool exists, bool ends);
   void adopt_flight();
-  Result<void> drop_flight();
+  /// `named` is an error if all have voted, but not all copies of manifests have their names.
+  Result<void> drop_flight(const Result<void>& named);
   void reload_catalog();
   Result<void> settle_store();
   /// Collective if ranks keep files for each other: what nobody needs any more is removed in the

@@ -181,11 +181,7 @@ Result<std::vector<std::byte>> SessionCore::order_for_head(session::Cargo cargo)
 }
 
 Result<void> SessionCore::name_kept_manifests() {
-  auto named = vote::agree(*parts_.group, flight_->name_kept_manifests());
-  if (named || named.error().code() == Code::peer_lost) return named;
-  log_.warn("copies of manifests: {}", named.error().message());
-  flight_->keepers.assign(flight_->keepers.size(), {});  // nobody counts on them
-  return {};
+  return vote::agree(*parts_.group, flight_->name_kept_manifests());
 }
 
 void SessionCore::note_whereabouts() {

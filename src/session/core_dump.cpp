@@ -182,10 +182,13 @@ Result<Version> SessionCore::finish_dump(VersionKey key, std::uint64_t asked,
   }
   if (together()) {
     flight_ = flight;
-    auto named = name_kept_manifests();
+    const auto named = name_kept_manifests();
     if (named) note_whereabouts();
     flight_.reset();
-    BELAY_TRY(named);
+    if (!named) {
+      holdings_.discard(key, flight->kept());
+      return Unexpected(named.error().within(fmt::format("dump: version {}", key.version)));
+    }
   }
   holdings_.exists(*flight->manifest, std::move(flight->info()), flight->kept());
   log_.info("version {} exists: a dump of {} buffers", key.version,

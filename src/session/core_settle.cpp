@@ -119,12 +119,14 @@ Result<bool> SessionCore::settle(Call call, Version asked) {
 }
 
 Result<void> SessionCore::decide_flight(bool exists, bool ends) {
-  if (exists) {
-    if (together()) BELAY_TRY(name_kept_manifests());
+  // A version of which some node's copy has no name would not survive what it promises.
+  const auto named = exists && together() ? name_kept_manifests() : Result<void>{};
+  if (!named && named.error().code() == Code::peer_lost) return named;
+  exists = exists && named;
+  if (exists)
     adopt_flight();
-  } else {
-    BELAY_TRY(drop_flight());
-  }
+  else
+    BELAY_TRY(drop_flight(named));
   if (holdings_.must_settle()) BELAY_TRY(settle_store());
   if (!exists || !parts_.claim.global || !catalog_.manifest().global) return {};
   return start_drain(!ends && settings_.late == Late::skip);
@@ -176,13 +178,13 @@ void SessionCore::adopt_flight() {
   flight_.reset();
 }
 
-Result<void> SessionCore::drop_flight() {
+Result<void> SessionCore::drop_flight(const Result<void>& named) {
   const VersionKey key{parts_.claim.run, holdings_.next_number() - 1};
   Result<void> mine;
   if (missed_) mine = Unexpected(out_of_memory());
   if (flight_ && flight_->error()) mine = Unexpected(*flight_->error());
   if (std::exchange(missed_, false)) stats_.last = {.version = key.version};
-  auto agreed = vote::agree(*parts_.group, mine);
+  const auto agreed = named ? vote::agree(*parts_.group, mine) : named;
   if (!agreed && agreed.error().code() == Code::peer_lost) return agreed;
   const Error error = agreed ? Error(Code::io, "not every rank voted") : agreed.error();
   const Error told = error.within(fmt::format("version {}", key.version));

@@ -25,9 +25,10 @@ Environment parse_lines(std::string_view text, const std::string& prefix) {
   return environment;
 }
 
-/// `block=16384` lines as variables: BELAY_BLOCK.
+/// `block=16384` lines as variables: BELAY_BLOCK. What is unset stays so.
 Environment variables_of(const std::string& shared) {
   Environment environment = parse_lines(shared, "BELAY_");
+  std::erase_if(environment, [](const auto& variable) { return variable.second.empty(); });
   for (auto& variable : environment)
     for (char& c : variable.first)
       c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
