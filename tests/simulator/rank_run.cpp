@@ -109,8 +109,7 @@ Result<Session> RankRun::open() {
   }
   if (history.replicas) {
     options.node = node_of(history, *plan_, rank_);
-    if (plan_->copies > 1 && !history.tiers)
-      options.redundancy = fmt::format("replicas:{}", plan_->copies);
+    if (plan_->level.losses() > 0 && !history.tiers) options.redundancy = name_of(plan_->level);
   } else if (plan_->ranks_per_node) {
     options.ranks_per_node = *plan_->ranks_per_node;
   }
