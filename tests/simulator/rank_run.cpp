@@ -181,6 +181,8 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
   event.disturbed =
       event.disturbed || shared_->any_killed() || (faults_on_ && !plan_->faults.empty());
   if (process_->killed) return restored;
+  // It may have fallen back to a version that has other regions.
+  if (!restored && !allow_missing && shared_->node_was_lost) event.disturbed = true;
   part.returned = true;
   part.after = application_.state();
   if (restored)
