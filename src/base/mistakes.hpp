@@ -16,11 +16,14 @@ enum class Mistake {
   reuse_version,        ///< a number is taken again after a failure
   delete_early,         ///< a version is deleted before its successor exists everywhere
   skip_verification,    ///< one block read at restore is not verified
-  skip_copy_sync,       ///< copies kept for others are not fsynced before the vote
+  skip_copy_sync,       ///< copies and shards kept for others are not fsynced before the vote
   one_copy_less,        ///< each block is on one node less than was asked for
   skip_healing,         ///< what a lost node held is believed to be there
   drain_early,          ///< a manifest is on the global tier before the blocks that it names
   delete_needed,        ///< ranks remove what they keep for others without asking them
+  wrong_parity,         ///< a part of a member is left out of the parity
+  one_shard_less,       ///< one of the shards that a rank keeps is missing
+  delete_member,        ///< a member goes that only the rest of its stripe counts on
 };
 
 #ifdef BELAY_PLANT_MISTAKES

@@ -75,9 +75,9 @@ std::vector<SegmentId> Whereabouts::all_shards() const {
 }
 
 void Whereabouts::damaged(const SegmentId& id, FileKind kind, Place place) {
-  if (!is_global(place)) return remove(id, kind, place);
-  const auto found = holders_.find(id);
-  if (found == holders_.end()) return;
+  auto& files = kind == FileKind::shard ? shards_ : holders_;
+  const auto found = files.find(id);
+  if (found == files.end()) return;
   for (Holder& holder : found->second)
     if (holder.kind == kind && holder.place == place) holder.damaged = true;
 }
@@ -120,9 +120,11 @@ bool Whereabouts::has_member(const Stripe& stripe, std::uint32_t seat) const {
   return member.empty() || original({stripe.key, member.rank}, member.file_bytes) != nullptr;
 }
 
-bool Whereabouts::has_shard(const Stripe& stripe, std::uint32_t seat, std::uint32_t index) const {
-  const auto& all = shards(shard_id(stripe.key, stripe.number, index));
-  return std::any_of(all.begin(), all.end(), [&](const Holder& h) { return h.seat == seat; });
+const Whereabouts::Holder* Whereabouts::shard(const Stripe& stripe, std::uint32_t seat,
+                                              std::uint32_t index) const {
+  for (const Holder& holder : shards(shard_id(stripe.key, stripe.number, index)))
+    if (holder.seat == seat) return &holder;
+  return nullptr;
 }
 
 bool Whereabouts::can_rebuild(const Stripe& stripe, std::uint32_t seat) const {
@@ -135,7 +137,7 @@ bool Whereabouts::can_rebuild(const Stripe& stripe, std::uint32_t seat) const {
     for (std::uint32_t position = 0; position < k + m; ++position) {
       const std::uint32_t at = (codeword + position) % seats;
       const bool there =
-          position < k ? has_member(stripe, at) : has_shard(stripe, at, position - k);
+          position < k ? has_member(stripe, at) : shard(stripe, at, position - k) != nullptr;
       lost += there ? 0 : 1;
     }
     if (lost > m) return false;
@@ -147,15 +149,16 @@ bool Whereabouts::whole(const Stripe& stripe) const {
   std::set<Place> taken;
   for (std::uint32_t seat = 0; seat < stripe.seats(); ++seat) {
     std::set<Place> places;
+    const auto is_good = [&](const Holder* holder) {
+      if (holder == nullptr || holder->damaged) return false;
+      places.insert(holder->place);
+      return true;
+    };
     const StripeMember& member = stripe.members[seat];
-    if (!has_member(stripe, seat)) return false;
-    if (!member.empty())
-      places.insert(original({stripe.key, member.rank}, member.file_bytes)->place);
-    for (std::uint32_t i = 0; i < stripe.level.shards; ++i) {
-      if (!has_shard(stripe, seat, i)) return false;
-      for (const Holder& holder : shards(shard_id(stripe.key, stripe.number, i)))
-        if (holder.seat == seat) places.insert(holder.place);
-    }
+    if (!member.empty() && !is_good(original({stripe.key, member.rank}, member.file_bytes)))
+      return false;
+    for (std::uint32_t i = 0; i < stripe.level.shards; ++i)
+      if (!is_good(shard(stripe, seat, i))) return false;
     for (const Place place : places)
       if (!taken.insert(place).second) return false;
   }
@@ -176,7 +179,8 @@ bool Whereabouts::found(const SegmentRef& segment) const {
 }
 
 bool Whereabouts::safe(const SegmentRef& segment, std::uint32_t losses) const {
-  if (original(segment.id, segment.file_bytes) == nullptr) return false;
+  const Holder* const own = original(segment.id, segment.file_bytes);
+  if (own == nullptr || own->damaged) return false;
   if (losses == 0) return true;
   if (segment.shards > 0) {
     const Stripe* const stripe = stripe_of(segment.id);
@@ -184,7 +188,8 @@ bool Whereabouts::safe(const SegmentRef& segment, std::uint32_t losses) const {
   }
   std::set<Place> places;
   for (const Holder& holder : holders(segment.id))
-    if (!is_global(holder.place) && (holder.is_copy() || holder.bytes == segment.file_bytes))
+    if (!is_global(holder.place) && !holder.damaged &&
+        (holder.is_copy() || holder.bytes == segment.file_bytes))
       places.insert(holder.place);
   return places.size() > segment.copies;
 }

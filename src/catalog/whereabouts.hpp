@@ -37,7 +37,7 @@ class Whereabouts {
     FileKind kind = FileKind::segment;
     std::uint64_t bytes = 0;
     std::uint32_t seat = 0;  ///< of a shard
-    bool damaged = false;  ///< on the global tier: to be read where nothing else is, not relied on
+    bool damaged = false;    ///< in part: what is good of it may be read, nothing is safe by it
 
     bool is_copy() const { return kind == FileKind::copy; }
   };
@@ -52,7 +52,7 @@ class Whereabouts {
   /// The last word on this file counts.
   void add(const HeldFile& file, Place place, Rank keeper);
   void remove(const SegmentId& id, FileKind kind, Place place);
-  /// This file gave wrong bytes, or could not be opened. On a node it is as good as lost.
+  /// This file gave wrong bytes, or could not be opened.
   void damaged(const SegmentId& id, FileKind kind, Place place);
   /// The segment and its copies: on nodes, or on the global tier.
   void remove(const SegmentId& id, bool global);
@@ -81,8 +81,9 @@ class Whereabouts {
 
  private:
   const Holder* original(const SegmentId& id, std::uint64_t bytes) const;
+  const Holder* shard(const Stripe& stripe, std::uint32_t seat, std::uint32_t index) const;
+  /// Perhaps damaged.
   bool has_member(const Stripe& stripe, std::uint32_t seat) const;
-  bool has_shard(const Stripe& stripe, std::uint32_t seat, std::uint32_t index) const;
   /// Can what this seat gave to its codewords be had from the others?
   bool can_rebuild(const Stripe& stripe, std::uint32_t seat) const;
   bool whole(const Stripe& stripe) const;

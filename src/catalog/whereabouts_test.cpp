@@ -36,13 +36,40 @@ TEST_F(WhereaboutsTest, FilesOnNodesAndOnTheGlobalTierGoByThemselves) {
   EXPECT_TRUE(all_.holders(id_).empty());
 }
 
-TEST_F(WhereaboutsTest, ADamagedFileIsLostOnANodeAndReadWithCareOnTheGlobalTier) {
+TEST_F(WhereaboutsTest, ADamagedFileMayBeReadButNothingIsSafeByIt) {
+  const SegmentRef segment{.id = id_, .file_bytes = 4096, .copies = 0};
   all_.damaged(id_, FileKind::segment, node_);
   all_.damaged(id_, FileKind::copy, global_);
-  ASSERT_EQ(all_.holders(id_).size(), 1u);
-  EXPECT_TRUE(all_.holders(id_).front().damaged);
+  ASSERT_EQ(all_.holders(id_).size(), 2u);
+  EXPECT_TRUE(all_.holders(id_)[0].damaged);
+  EXPECT_TRUE(all_.holders(id_)[1].damaged);
+  EXPECT_TRUE(all_.found(segment));
+  EXPECT_FALSE(all_.safe(segment, 0));
   all_.add({id_, FileKind::copy, 0, 0}, global_, 0);
-  EXPECT_FALSE(all_.holders(id_).front().damaged) << "it was written anew";
+  EXPECT_FALSE(all_.holders(id_)[1].damaged) << "it was written anew";
+}
+
+TEST_F(WhereaboutsTest, AStripeWithADamagedPartIsNotWholeButGivesMembersBack) {
+  const VersionKey key{1, 3};
+  Stripe stripe{key, 0, Level::erasure(1, 1), {{0, 4096, 0, 0}, {1, 4096, 0, 0}}};
+  const Whereabouts::Place other = all_.place("/store/node-b");
+  const auto add_all = [&] {
+    all_.add(stripe);
+    for (std::uint32_t seat = 0; seat < 2; ++seat) {
+      const auto place = seat == 0 ? node_ : other;
+      all_.add({{key, seat}, FileKind::segment, 4096, 0}, place, seat);
+      all_.add({shard_id(key, 0, 0), FileKind::shard, 0, seat}, place, seat);
+    }
+  };
+  const SegmentRef member{.id = {key, 0}, .file_bytes = 4096, .nodes = 2, .shards = 1};
+  add_all();
+  EXPECT_TRUE(all_.safe(member, 1));
+  all_.damaged(shard_id(key, 0, 0), FileKind::shard, other);
+  EXPECT_FALSE(all_.safe(member, 1));
+  all_.remove({key, 0}, FileKind::segment, node_);
+  EXPECT_TRUE(all_.found(member)) << "perhaps from the good part of the shard";
+  all_.remove(shard_id(key, 0, 0), FileKind::shard, other);
+  EXPECT_FALSE(all_.found(member));
 }
 
 }  // namespace

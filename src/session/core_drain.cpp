@@ -14,10 +14,11 @@ namespace {
 
 using Holder = catalog::Whereabouts::Holder;
 
-/// The segment itself, on a node.
+/// The segment itself, on a node, unless it is damaged.
 const Holder* original_of(const catalog::Whereabouts& whereabouts, const SegmentId& id) {
   for (const Holder& holder : whereabouts.holders(id))
-    if (!holder.is_copy() && !whereabouts.is_global(holder.place)) return &holder;
+    if (!holder.is_copy() && !holder.damaged && !whereabouts.is_global(holder.place))
+      return &holder;
   return nullptr;
 }
 

@@ -54,6 +54,8 @@ Result<void> KeptShards::finish() {
     shard.writer.reset();
     shard.buffer = {};
   }
+  if (planted(Mistake::one_shard_less) && !shards_.empty())
+    BELAY_TRY(equipment_.tier.remove(format::shard_name(id_of(shards_.back()))));
   return shards_.empty() ? Result<void>{} : equipment_.tier.sync_names();
 }
 

@@ -67,15 +67,19 @@ const fingerprint::Hasher* RangeServer::hasher(const format::SegmentHeader& head
 Result<store::SegmentFile*> RangeServer::segment(const StoredFile& file) {
   if (const auto found = segments_.find(file); found != segments_.end()) return &found->second;
   auto& place = store::place_in(tier_, whereabouts_.directory(file.place));
-  BELAY_ASSIGN(auto opened, store::SegmentFile::open(place, file.id, store_, {}, file.kind));
-  return &segments_.emplace(file, std::move(opened)).first->second;
+  auto opened = store::SegmentFile::open(place, file.id, store_, {}, file.kind);
+  if (!opened) unopened_.insert(file);
+  if (!opened) return Unexpected(opened.error());
+  return &segments_.emplace(file, std::move(*opened)).first->second;
 }
 
 Result<store::ShardFile*> RangeServer::shard(const StoredFile& file) {
   if (const auto found = shards_.find(file); found != shards_.end()) return &found->second;
   auto& place = store::place_in(tier_, whereabouts_.directory(file.place));
-  BELAY_ASSIGN(auto opened, store::ShardFile::open(place, file.id, store_));
-  return &shards_.emplace(file, std::move(opened)).first->second;
+  auto opened = store::ShardFile::open(place, file.id, store_);
+  if (!opened) unopened_.insert(file);
+  if (!opened) return Unexpected(opened.error());
+  return &shards_.emplace(file, std::move(*opened)).first->second;
 }
 
 Result<void> RangeServer::read_segment(store::SegmentFile& segment, std::uint64_t offset,
@@ -133,8 +137,9 @@ std::vector<std::byte> RangeServer::answer(std::span<const std::byte> bytes) {
   for (const RangeQuestion& question : decode_questions(bytes)) {
     const std::size_t at = answer.size();
     answer.resize(at + 1 + std::min(question.length, kMostBytes));
-    const auto done = damaged_.contains(question.file)
-                          ? Result<void>(fail(Code::corruption, "known to be damaged"))
+    // A file that is damaged in one place may be good in all others.
+    const auto done = unopened_.contains(question.file)
+                          ? Result<void>(fail(Code::corruption, "cannot be opened"))
                           : read(question, std::span(answer).subspan(at + 1));
     answer[at] = std::byte{done.has_value()};
     if (done) continue;

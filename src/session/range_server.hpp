@@ -60,7 +60,8 @@ class RangeServer {
   std::map<StoredFile, store::SegmentFile> segments_;
   std::map<StoredFile, store::ShardFile> shards_;
   std::map<HashKind, std::unique_ptr<fingerprint::Hasher>> hashers_;
-  std::set<StoredFile> damaged_;
+  std::set<StoredFile> damaged_;   ///< some of it at least
+  std::set<StoredFile> unopened_;  ///< these cannot be
 };
 
 }  // namespace belay::session

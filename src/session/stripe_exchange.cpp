@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/stripe_exchange.hpp"
 
+#include "base/mistakes.hpp"
 #include "base/try.hpp"
 #include "format/shard.hpp"
 #include "format/wire.hpp"
@@ -184,6 +185,7 @@ void StripeExchange::encode(std::uint64_t round, std::span<std::byte> window) {
       given.push_back(
           window.subspan(row_offset(group_.rank(), {kept.stripe, codeword, position}),
                          share_of_round(layout.range_at(codeword, position).length, round)));
+    if (planted(Mistake::wrong_parity)) given.back() = given.back().first(given.back().size() / 2);
     std::vector<redundancy::MutableBytes> made;
     for (std::uint32_t i = 0; i < code_.scheme().shards; ++i)
       made.push_back(kept.made[round % ExchangeWindows::kCount][i].first(bytes));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vote/holdings.hpp"
 
+#include "base/mistakes.hpp"
 #include "format/names.hpp"
 
 #include <algorithm>
@@ -47,7 +48,8 @@ void Needs::complete(const std::vector<const Stripe*>& stripes) {
     };
     if (std::none_of(stripe->members.begin(), stripe->members.end(), needed)) continue;
     for (const StripeMember& member : stripe->members)
-      if (!member.empty()) segments.insert({stripe->key, member.rank});
+      if (!member.empty() && !planted(Mistake::delete_member))
+        segments.insert({stripe->key, member.rank});
     for (std::uint32_t i = 0; i < stripe->level.shards; ++i)
       shards.insert(shard_id(stripe->key, stripe->number, i));
   }

@@ -48,6 +48,19 @@ std::set<Version> versions_on(const os::MemoryFiles& files, const std::string& p
   return {};
 }
 
+/// Copies and shards are read only when something is lost, and so are the blocks of a member of a
+/// stripe that no version has any more.
+bool is_read_late(const std::vector<std::string>& paths, const std::string& path) {
+  const auto name = parse_path(path);
+  if (!name) return false;
+  if (name->kind == format::NameKind::copy || name->kind == format::NameKind::shard) return true;
+  if (name->kind != format::NameKind::segment) return false;
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& other) {
+    const auto shard = parse_path(other);
+    return shard && shard->kind == format::NameKind::shard && shard->key == name->key;
+  });
+}
+
 }  // namespace
 
 bool is_global(const std::string& path) { return path.starts_with("/global/"); }
@@ -74,7 +87,7 @@ StoreCensus take_census(const os::MemoryFiles& files, Rank ranks) {
       ++census.manifests.at(name->rank);
     } else if (name->kind == format::NameKind::segment) {
       ++census.segments.at(name->rank);
-    } else if (name->kind == format::NameKind::copy) {
+    } else if (name->kind == format::NameKind::copy || name->kind == format::NameKind::shard) {
       ++census.copies;
     }
   }
@@ -106,8 +119,7 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
     const std::uint64_t bit = random.below(8 * size);
     done.what = fmt::format("flip bit {} of byte {} of {}", bit % 8, bit / 8, path);
     damaged = files.flip(path, bit);
-    const auto name = parse_path(path);
-    if (name && name->kind == format::NameKind::copy) done.hidden = bit;
+    if (is_read_late(paths, path)) done.hidden = bit;
   }
   if (!damaged) done.what += ": " + damaged.error().message();
   return done;

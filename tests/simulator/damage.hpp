@@ -19,7 +19,7 @@ struct StoreCensus {
   std::set<Version> versions;          ///< that any rank has a manifest of
   std::vector<std::size_t> manifests;  ///< by rank
   std::vector<std::size_t> segments;   ///< by rank
-  std::size_t copies = 0;              ///< of segments
+  std::size_t copies = 0;              ///< of segments, and shards
   std::size_t temporaries = 0;
   Version highest_number = 0;  ///< in any name
   bool traces() const;         ///< of any version
@@ -30,7 +30,7 @@ StoreCensus take_census(const os::MemoryFiles& files, Rank ranks);
 struct DamageDone {
   std::string what;  ///< for the trace
   std::string path;  ///< of the damaged file
-  /// The flipped bit of a copy, which is read only when it is needed.
+  /// The flipped bit of a copy, shard or member, which is read only when it is needed.
   std::optional<std::uint64_t> hidden;
   std::set<Version> versions;  ///< that count on the damaged file
   /// It was the mark that a version has existed; or there is none, since it could not be written.

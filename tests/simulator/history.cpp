@@ -95,8 +95,9 @@ void History::start_job(std::size_t number, bool overlaps) {
       number, plan_.ranks, plan.block_bytes, plan_.keep, plan_.segments, plan_.late,
       plan.kills.size(), plan.faults.size(), static_cast<int>(plan.end));
   if (plan_.replicas)
-    world_.trace("---- {} copies, dedup {}, {} ranks per node, rotated by {}, levels {}",
-                 plan.copies, plan_.dedup, *plan.ranks_per_node, plan.rotation, plan.levels);
+    world_.trace("---- {}, dedup {}, {} ranks per node, rotated by {}, levels {}",
+                 name_of(plan.level), plan_.dedup, *plan.ranks_per_node, plan.rotation,
+                 plan.levels);
   oracle_.speak_of(number);
   outcome_.operations += world_.points();
   world_.start_run(plan_.ranks, plan.kills);
@@ -117,7 +118,9 @@ void History::start_job(std::size_t number, bool overlaps) {
   shared.census = take_census(disk_, plan_.ranks);
   if (plan_.replicas) {
     shared.walk = walk_store(disk_, plan_.ranks);
-    oracle_.set_copies(number, plan_.tiers ? 1 : plan.copies);
+    for (const std::string& stripe : shared.walk.wrong_stripes)
+      oracle_.violation("restart {}: the parity of {} is wrong", number, stripe);
+    oracle_.set_copies(number, plan_.tiers ? 1 : plan.level.losses() + 1);
     if (plan_.tiers) oracle_.set_global(number, plan.global_every);
     if (plan_.tiers) check_global(shared);
   }
@@ -350,7 +353,7 @@ void History::check_copies(const Job& job) {
     const Attempt* attempt = oracle_.find(key.version);
     if (!attempt || attempt->run != shared.number) continue;
     made = true;
-    const std::uint32_t copies = plan_.tiers ? version.level.copies : attempt->copies;
+    const std::uint32_t copies = plan_.tiers ? version.level.losses() + 1 : attempt->copies;
     const auto& voted = plan_.tiers ? version.on_nodes : version.manifests;
     if (voted.size() == plan_.ranks && version.least_nodes < copies)
       oracle_.violation("restart {}: {} of version {} is on {} nodes instead of {}", shared.number,

@@ -42,7 +42,7 @@ struct Attempt {
   bool told = false;             ///< wait() or close() said so
   bool damaged = false;          ///< a file that it counts on was damaged later
   bool forgotten = false;        ///< every trace of its number was lost later
-  std::uint32_t copies = 1;      ///< on so many nodes it was put
+  std::uint32_t copies = 1;      ///< one less may be lost
   std::set<std::string> wounds;  ///< nodes that were lost or damaged since it was begun
   bool global = false;           ///< all nodes may be lost: some rank saw it on the global tier
   bool any_state = false;        ///< the healing of a version that no rank lived to name
@@ -89,7 +89,7 @@ class Oracle {
   void speak_of(std::size_t run);
   std::size_t run() const { return run_; }
 
-  /// Versions of this run are put on so many nodes.
+  /// Versions of this run are put on so many nodes, or survive as many losses by parity.
   void set_copies(std::size_t run, std::uint32_t copies) { copies_[run] = copies; }
 
   /// Of versions of this run the global tier gets every so-many-th.

@@ -135,19 +135,33 @@ void add_disasters(HistoryPlan& plan) {
   }
 }
 
+Level some_copies(std::uint64_t copies) {
+  return Level::replicas(static_cast<std::uint8_t>(copies));
+}
+
+/// erasure:k+m with k + m <= nodes.
+Level any_scheme(SimRandom& random, Rank nodes) {
+  constexpr std::uint64_t kMostWidth = 9;
+  constexpr std::uint64_t kMostShards = 3;
+  const std::uint64_t width = random.between(2, std::min<std::uint64_t>(nodes, kMostWidth));
+  const std::uint64_t shards = random.between(1, std::min(width - 1, kMostShards));
+  return Level::erasure(static_cast<std::uint8_t>(width - shards),
+                        static_cast<std::uint8_t>(shards));
+}
+
 /// Which nodes there are, and how many of them each block is on. Not the same in all runs.
 void place_ranks(SimRandom& random, HistoryPlan& plan) {
   constexpr std::uint64_t kMostPerNode = 3;
   const auto nodes = [&](std::uint64_t per_node) { return (plan.ranks + per_node - 1) / per_node; };
-  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.ranks, 4));
-  const auto usual_copies =
-      static_cast<std::uint32_t>(random.between(random.one_in(6) ? 1 : 2, most));
+  const auto most = std::min<std::uint64_t>(plan.ranks, 4);
+  const auto usual_copies = random.between(random.one_in(6) ? 1 : 2, most);
+  const Level usual = plan.erasure ? any_scheme(random, plan.ranks) : some_copies(usual_copies);
   const std::uint64_t usual_per_node = random.one_in(2) ? 1 : random.between(1, kMostPerNode);
   for (RunPlan& run : plan.runs) {
-    run.copies =
-        random.one_in(8) ? static_cast<std::uint32_t>(random.between(1, most)) : usual_copies;
+    run.level = random.one_in(8) ? some_copies(random.between(1, most)) : usual;
+    if (plan.erasure && random.one_in(8)) run.level = any_scheme(random, plan.ranks);
     std::uint64_t per_node = random.one_in(4) ? random.between(1, kMostPerNode) : usual_per_node;
-    while (nodes(per_node) < std::max(run.copies, 2u)) --per_node;
+    while (nodes(per_node) < std::max(run.level.least_nodes(), 2u)) --per_node;
     run.ranks_per_node = per_node;
     if (random.one_in(4)) run.rotation = random.below(plan.ranks);
   }
@@ -163,18 +177,20 @@ void add_losses(SimRandom& random, HistoryPlan& plan) {
     add_loss(random, plan, run);
     if (run.loss->point && random.one_in(2))
       run.loss->point = random.below(2 * kPointsToOpen * plan.ranks);
-    if (run.copies > 1 && random.one_in(2)) run.loss->nodes = random.between(1, run.copies);
+    if (run.level.losses() > 0 && random.one_in(2))
+      run.loss->nodes = random.between(1, run.level.losses() + 1);
   }
 }
 
-HistoryPlan make_replica_plan(std::uint64_t seed) {
+HistoryPlan make_replica_plan(std::uint64_t seed, bool erasure) {
   static constexpr const char* kDedups[] = {"none", "local", "collective", "collective",
                                             "collective-unshuffled"};
   SimRandom random(sub_seed(seed, 6));
   HistoryPlan plan;
   plan.seed = seed;
   plan.replicas = true;
-  plan.ranks = static_cast<Rank>(random.between(2, random.one_in(8) ? 12 : 5));
+  plan.erasure = erasure;
+  plan.ranks = static_cast<Rank>(random.between(2, random.one_in(8) ? 12 : erasure ? 6 : 5));
   plan.keep = random.between(1, 3);
   plan.segments = random.between(2, 6);
   plan.dedup = random.pick(std::span<const char* const>(kDedups));
@@ -191,10 +207,19 @@ HistoryPlan make_replica_plan(std::uint64_t seed) {
   return plan;
 }
 
+/// On nodes: of versions some have the strongest one.
+std::string any_levels(SimRandom& random, const Level& strongest, bool always_local) {
+  if (strongest.losses() == 0) return "local:1";
+  std::string levels = always_local ? "local:1," : "";
+  if (strongest.kind == Level::Kind::erasure && random.one_in(2))
+    levels += fmt::format("replicas:2:{},", random.between(1, 2));
+  return levels + fmt::format("{}:{}", name_of(strongest), random.between(1, 3));
+}
+
 /// Levels and a global tier, from numbers of their own.
 HistoryPlan make_tier_plan(std::uint64_t seed) {
-  HistoryPlan plan = make_replica_plan(seed);
   SimRandom random(sub_seed(seed, 7));
+  HistoryPlan plan = make_replica_plan(seed, random.one_in(2));
   plan.tiers = true;
   const bool diskless = random.one_in(8);
   const bool always_local = random.one_in(2);
@@ -204,10 +229,7 @@ HistoryPlan make_tier_plan(std::uint64_t seed) {
       run.levels = "global:1";
       continue;
     }
-    run.levels = always_local || run.copies == 1 ? "local:1" : "";
-    if (run.copies > 1)
-      run.levels += fmt::format("{}replicas:{}:{}", run.levels.empty() ? "" : ",", run.copies,
-                                random.between(1, 3));
+    run.levels = any_levels(random, run.level, always_local);
     run.levels += fmt::format(",global:{}", run.global_every);
     if (run.loss && random.one_in(2)) run.loss->nodes = plan.ranks;
   }
@@ -219,8 +241,10 @@ HistoryPlan make_tier_plan(std::uint64_t seed) {
 HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind) {
   SimRandom share(sub_seed(seed, 5));
   if (kind == HistoryKind::any && share.one_in(4)) kind = HistoryKind::replicas;
-  if (kind == HistoryKind::replicas) return make_replica_plan(seed);
   if (kind == HistoryKind::any && share.one_in(8)) kind = HistoryKind::tiers;
+  if (kind == HistoryKind::any && share.one_in(8)) kind = HistoryKind::erasure;
+  if (kind == HistoryKind::replicas || kind == HistoryKind::erasure)
+    return make_replica_plan(seed, kind == HistoryKind::erasure);
   if (kind == HistoryKind::tiers) return make_tier_plan(seed);
   SimRandom random(sub_seed(seed, 3));
   HistoryPlan plan;

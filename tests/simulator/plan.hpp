@@ -2,6 +2,7 @@
 // What a seed stands for: the options of a history, and for each of its runs what happens when.
 #pragma once
 
+#include "base/level.hpp"
 #include "os/faulty_files.hpp"
 #include "simulator/sim_random.hpp"
 #include "simulator/world.hpp"
@@ -50,8 +51,8 @@ struct RunPlan {
   std::uint64_t block_bytes = 512;
   std::string hash = "xxh3";
   std::optional<std::uint64_t> ranks_per_node;
-  std::uint32_t copies = 1;  ///< K of replicas:K
-  std::string levels;        ///< in a history with tiers
+  Level level;         ///< what `redundancy` asks for, and the strongest in `levels`
+  std::string levels;  ///< in a history with tiers
   std::uint64_t global_every = 0;
   std::uint64_t rotation = 0;  ///< ranks come back so many places further on
   std::vector<Act> acts;
@@ -73,6 +74,7 @@ struct RunPlan {
 struct HistoryPlan {
   std::uint64_t seed = 0;
   bool replicas = false;  ///< ranks plan versions together, and keep copies for each other
+  bool erasure = false;   ///< or parity: some of the versions
   bool tiers = false;     ///< and there are levels and a global tier
   Rank ranks = 1;
   std::uint64_t keep = 2;
@@ -87,7 +89,7 @@ struct HistoryPlan {
 };
 
 /// What all histories shall be like; else each kind has its share of the seeds.
-enum class HistoryKind { any, replicas, tiers };
+enum class HistoryKind { any, replicas, erasure, tiers };
 
 HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind = HistoryKind::any);
 

@@ -109,8 +109,7 @@ Result<Session> RankRun::open() {
   }
   if (history.replicas) {
     options.node = node_of(history, *plan_, rank_);
-    if (plan_->copies > 1 && !history.tiers)
-      options.redundancy = fmt::format("replicas:{}", plan_->copies);
+    if (plan_->level.losses() > 0 && !history.tiers) options.redundancy = name_of(plan_->level);
   } else if (plan_->ranks_per_node) {
     options.ranks_per_node = *plan_->ranks_per_node;
   }
@@ -182,6 +181,8 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
   event.disturbed =
       event.disturbed || shared_->any_killed() || (faults_on_ && !plan_->faults.empty());
   if (process_->killed) return restored;
+  // It may have fallen back to a version that has other regions.
+  if (!restored && !allow_missing && shared_->node_was_lost) event.disturbed = true;
   part.returned = true;
   part.after = application_.state();
   if (restored)

@@ -5,6 +5,7 @@
 #include "format/manifest.hpp"
 #include "format/names.hpp"
 #include "simulator/damage.hpp"
+#include "simulator/stripe_walk.hpp"
 #include "store/segment_file.hpp"
 #include "store/tier.hpp"
 
@@ -40,7 +41,14 @@ class Walk {
 
   StoreWalk run() {
     for (const std::string& path : files_.paths()) look_at(path);
+    walk_.wrong_stripes =
+        stripes_.judge([this](const SegmentId& id, const auto& block, std::uint32_t losses) {
+          auto& strength = parity_[{id, block.fingerprint, block.length}];
+          strength = std::max<std::size_t>(strength, losses + 1);
+        });
     for (auto& [key, version] : walk_.versions) judge(key, version);
+    stripes_.complete(counted_on_);
+    for (const auto& [id, path] : stripes_.dead()) walk_.dead.emplace(id.key, path);
     for (const auto& [id, path] : segments_)
       if (counted_on_.count(id) == 0) walk_.dead.emplace(id.key, path);
     return std::move(walk_);
@@ -59,11 +67,13 @@ class Walk {
   void judge_blocks(const Manifest& manifest, WalkedVersion& version);
   /// `what` names the thing if it turns out to be the rarest so far.
   template <class Name>
-  void count(WalkedVersion& version, const std::set<Node>& places, const Name& what) {
-    if (places.empty()) version.whole = false;
-    const auto nodes = static_cast<std::size_t>(std::count_if(
+  void count(WalkedVersion& version, const std::set<Node>& places, std::size_t parity,
+             const Name& what) {
+    if (places.empty() && parity == 0) version.whole = false;
+    const auto copies = static_cast<std::size_t>(std::count_if(
         places.begin(), places.end(), [&](Node node) { return !global_.contains(node); }));
-    if (nodes == places.size()) version.global_whole = false;
+    if (copies == places.size()) version.global_whole = false;
+    const std::size_t nodes = std::max(copies, parity);
     if (!version.rarest.empty() && nodes >= version.least_nodes) return;
     version.least_nodes = nodes;
     version.rarest = what();
@@ -76,6 +86,8 @@ class Walk {
   std::set<Node> global_;
   std::map<SegmentId, Found> manifests_;  ///< by version and rank
   std::map<Content, std::set<Node>> blocks_;
+  StripeWalk stripes_;
+  std::map<Content, std::size_t> parity_;  ///< what stripes are worth for these blocks
   std::map<SegmentId, std::string> segments_;
   std::set<SegmentId> counted_on_;
 };
@@ -90,6 +102,8 @@ void Walk::look_at(const std::string& path) {
     look_at_manifest(path, node, *name);
   else if (name->kind == format::NameKind::segment || name->kind == format::NameKind::copy)
     look_at_blocks(path, node, *name);
+  else if (name->kind == format::NameKind::shard)
+    stripes_.add_shard(files_, path, node, {name->key, name->rank});
 }
 
 void Walk::look_at_manifest(const std::string& path, Node node, const format::ParsedName& name) {
@@ -113,26 +127,28 @@ void Walk::look_at_blocks(const std::string& path, Node node, const format::Pars
   const auto bytes = files_.peek(path);
   if (!bytes) return;
   const auto tier = store::make_local_tier(files_, path.substr(0, path.rfind('/')));
-  const auto kind =
-      name.kind == format::NameKind::copy ? FileKind::copy : FileKind::segment;
+  const auto kind = name.kind == format::NameKind::copy ? FileKind::copy : FileKind::segment;
   auto file = store::SegmentFile::hold(*tier, id, kind);
   if (!file || bytes->size() < format::kSegmentHeaderBytes) return;
   const auto header = format::decode_segment_header(
       std::span<const std::byte>(*bytes).first(format::kSegmentHeaderBytes));
   if (!header || !file->load(header->origin.store, {})) return;
   const auto hasher = fingerprint::make_hasher(header->hash, header->origin.seed);
+  std::vector<bool> good;
   for (const store::StoredBlock& block : file->blocks()) {
-    if (block.end() > bytes->size()) continue;
-    const auto content = std::span<const std::byte>(*bytes).subspan(block.offset, block.length);
-    if (hasher->hash(content) == block.fingerprint)
-      blocks_[{id, block.fingerprint, block.length}].insert(node);
+    const auto content = std::span<const std::byte>(*bytes);
+    good.push_back(block.end() <= bytes->size() &&
+                   hasher->hash(content.subspan(block.offset, block.length)) == block.fingerprint);
+    if (good.back()) blocks_[{id, block.fingerprint, block.length}].insert(node);
   }
+  if (kind == FileKind::segment && !is_global(path))
+    stripes_.add_segment(id, {node, *bytes, file->blocks(), std::move(good)});
 }
 
 void Walk::judge(VersionKey key, WalkedVersion& version) {
   for (const Rank rank : version.manifests) {
     const Found& found = manifests_.at({key, rank});
-    count(version, found.nodes, [&] { return fmt::format("the manifest of rank {}", rank); });
+    count(version, found.nodes, 0, [&] { return fmt::format("the manifest of rank {}", rank); });
     judge_blocks(found.manifest, version);
   }
   version.provable = version.manifests.size() == ranks_ && version.whole;
@@ -144,13 +160,17 @@ void Walk::judge_blocks(const Manifest& manifest, WalkedVersion& version) {
       const std::uint64_t block = region.first_block + i;
       const SegmentId holder = manifest.segments[manifest.holders[block]].id;
       std::set<Node> nodes;
+      std::size_t parity = 0;
       for (const SegmentRef& segment : manifest.segments) {
         if (segment.id.key != holder.key) continue;
-        const auto found =
-            blocks_.find({segment.id, manifest.fingerprints[block], manifest.length_of(region, i)});
-        if (found != blocks_.end()) nodes.insert(found->second.begin(), found->second.end());
+        const Content content{segment.id, manifest.fingerprints[block],
+                              manifest.length_of(region, i)};
+        if (const auto found = blocks_.find(content); found != blocks_.end())
+          nodes.insert(found->second.begin(), found->second.end());
+        if (const auto found = parity_.find(content); found != parity_.end())
+          parity = std::max(parity, found->second);
       }
-      count(version, nodes, [&] {
+      count(version, nodes, parity, [&] {
         return fmt::format("block {} of region '{}' of rank {}, from version {},", i, region.name,
                            manifest.origin.rank, holder.key.version);
       });

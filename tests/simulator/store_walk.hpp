@@ -11,13 +11,15 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace belay::simulator {
 
 struct WalkedVersion {
   std::set<Rank> manifests;  ///< of these ranks one can be read, on any node
   bool provable = false;     ///< of all ranks, and with them every block
-  /// So many have the manifest or block that the fewest have; the global tier is none.
+  /// So many have the manifest or block that the fewest have; the global tier is none. A whole
+  /// stripe is worth one node more than it may lose.
   std::size_t least_nodes = 0;
   std::string rarest;        ///< which one that is
   Level level;               ///< as its manifests say
@@ -29,7 +31,9 @@ struct WalkedVersion {
 
 struct StoreWalk {
   std::map<VersionKey, WalkedVersion> versions;
-  /// Versions of which there are segments or copies that no manifest counts on, and one of them.
+  std::vector<std::string> wrong_stripes;  ///< of which parity is not that of the members
+  /// Versions of which there are segments, copies or shards that no manifest counts on, and one of
+  /// them.
   std::map<VersionKey, std::string> dead;
 
   std::optional<VersionKey> newest_provable() const;
