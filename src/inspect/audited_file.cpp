@@ -2,6 +2,7 @@
 #include "inspect/audited_file.hpp"
 
 #include "base/try.hpp"
+#include "inspect/source_files.hpp"
 
 namespace belay::inspect {
 
@@ -9,8 +10,7 @@ AuditedFile AuditedFile::read(const StoreView& view, SegmentAudit& audit, const 
                               std::optional<std::uint64_t> file_bytes,
                               const SegmentAudit::Advance& advance) {
   AuditedFile audited{.source = source, .file = {}, .lost = {}};
-  auto opened = store::SegmentFile::open(view.tier(source.node), source.id,
-                                         view.identities().front().store, file_bytes, source.kind);
+  auto opened = open_source(view, source, view.identities().front().store, file_bytes);
   if (!opened) {
     audited.lost = opened.error();
     return audited;

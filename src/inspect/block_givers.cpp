@@ -2,15 +2,14 @@
 #include "inspect/block_givers.hpp"
 
 #include "base/try.hpp"
-#include "redundancy/stripe_layout.hpp"
-#include "store/shard_file.hpp"
+#include "inspect/stripes.hpp"
 
 #include <algorithm>
 #include <set>
 
 namespace belay::inspect {
 
-BlockGivers::BlockGivers(const StoreView& view) : view_(view), sources_(view.nodes()) {
+BlockGivers::BlockGivers(const StoreView& view) : view_(view), sources_(view) {
   intern({});  // kNobody
 }
 
@@ -67,9 +66,10 @@ void BlockGivers::add_blocks(const BlockSource& source, const store::SegmentFile
 
 /// What else can give blocks of a version comes in here, as one more giver of each.
 void BlockGivers::read(VersionKey key, const StoreId& store) {
-  read_stripes(key, store);
+  for (const StripeView& stripe : view_.stripes().all())
+    if (stripe.stripe.key == key && stripe.origin.store == store) add_stripe(stripe);
   std::set<SegmentId> there;
-  for (const BlockSource& source : sources_.of({key, kAnyRank})) {
+  for (const BlockSource& source : sources_.files_of({key, kAnyRank})) {
     const auto file =
         store::SegmentFile::open(view_.tier(source.node), source.id, store, {}, source.kind);
     if (!file) continue;  // it gives nothing; why is for `check` to say
@@ -81,29 +81,10 @@ void BlockGivers::read(VersionKey key, const StoreId& store) {
       lost_[key] = with(lost_[key], givers_[sets_[stripe.giver].givers.front()]);
 }
 
-void BlockGivers::read_stripes(VersionKey key, const StoreId& store) {
-  std::map<std::uint32_t, std::pair<Stripe, std::vector<std::optional<std::size_t>>>> stripes;
-  for (std::size_t node = 0; node < view_.nodes().size(); ++node)
-    for (const FoundFile& file : view_.nodes()[node].files) {
-      if (!file.regular || !file.parsed || file.parsed->temporary || file.parsed->key != key ||
-          file.parsed->kind != format::NameKind::shard)
-        continue;
-      const auto shard = store::ShardFile::open(view_.tier(node), {key, file.parsed->rank}, store);
-      if (!shard) continue;
-      const auto& [origin, stripe, seat, index, bytes, checksums] = shard->description();
-      auto& [known, seats] = stripes[stripe.number];
-      known = stripe;
-      seats.resize(stripe.seats());
-      seats[seat] = node;
-    }
-  for (const auto& [number, stripe] : stripes) add_stripe(stripe.first, stripe.second);
-}
-
 /// A seat counts if its shards are there, since they are found together with its member, or lost.
-void BlockGivers::add_stripe(const Stripe& stripe,
-                             const std::vector<std::optional<std::size_t>>& seats) {
-  const auto layout = redundancy::layout_of(stripe);
-  if (!layout) return;
+void BlockGivers::add_stripe(const StripeView& view) {
+  const Stripe& stripe = view.stripe;
+  const auto* const layout = &view.layout;
   const std::uint32_t wanted = layout->scheme().members;
   const std::uint32_t positions = wanted + layout->scheme().shards;
   for (std::uint32_t seat = 0; seat < stripe.seats(); ++seat) {
@@ -113,7 +94,7 @@ void BlockGivers::add_stripe(const Stripe& stripe,
       Quorum quorum{{}, wanted};
       for (std::uint32_t position = 0; position < positions; ++position) {
         // What is shorter counts as zeros, which nobody has to keep.
-        const auto& holder = seats[layout->part_at(piece.codeword, position).place];
+        const auto holder = view.node_of(layout->part_at(piece.codeword, position).place);
         if (layout->range_at(piece.codeword, position).length == 0)
           quorum.least -= quorum.least > 0 ? 1 : 0;
         else if (holder)

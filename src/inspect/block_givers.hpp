@@ -24,6 +24,8 @@
 
 namespace belay::inspect {
 
+struct StripeView;
+
 /// So many of these nodes must be left.
 struct Quorum {
   std::vector<std::size_t> nodes;
@@ -85,8 +87,7 @@ class BlockGivers {
 
   void read(VersionKey key, const StoreId& store);
   void add_blocks(const BlockSource& source, const store::SegmentFile& file);
-  void read_stripes(VersionKey key, const StoreId& store);
-  void add_stripe(const Stripe& stripe, const std::vector<std::optional<std::size_t>>& seats);
+  void add_stripe(const StripeView& view);
   GiverSet intern(std::vector<std::size_t> givers);
   std::size_t lower_bound(const std::vector<std::size_t>& givers) const;
 

@@ -2,6 +2,7 @@
 #include "inspect/block_search.hpp"
 
 #include "base/try.hpp"
+#include "inspect/source_files.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -38,8 +39,9 @@ Result<BlockSearch> BlockSearch::open(const StoreView& view, const BlockSources&
   std::stable_sort(files.begin(), files.end(),
                    [&](const auto& a, const auto& b) { return order(a) < order(b); });
   for (const BlockSource& source : files) {
-    auto file = store::SegmentFile::open(view.tier(source.node), source.id, header.origin.store, {},
-                                         source.kind);
+    // Other segments are asked for natural blocks, which no stripe has.
+    if (source.kind == FileKind::shard && source.id != id) continue;
+    auto file = open_source(view, source, header.origin.store, {});
     if (!file || file->header().hash != header.hash ||
         file->header().origin.seed != header.origin.seed)
       continue;

@@ -2,6 +2,8 @@
 #include "inspect/block_sources.hpp"
 
 #include "base/try.hpp"
+#include "inspect/source_files.hpp"
+#include "inspect/stripes.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -46,13 +48,13 @@ class PartSearch {
     const auto sources = sources_.of(segment.id);
     const bool copied = has_natural_copies(*part_.manifest, segment.id.key) ||
                         std::any_of(sources.begin(), sources.end(), [](const BlockSource& source) {
-                          return source.kind == FileKind::copy;
+                          return source.kind != FileKind::segment;
                         });
     const auto lacking = copied ? lacking_of(holder) : std::nullopt;
     if (lacking == 0u) return;
     add(there.error().code(), segment.id,
         there.error().message() +
-            (lacking ? fmt::format(", and its copies lack {} of its blocks", *lacking) : ""));
+            (lacking ? fmt::format(", and other files lack {} of its blocks", *lacking) : ""));
   }
 
   void look_elsewhere(std::size_t holder) {
@@ -107,16 +109,20 @@ class PartSearch {
 
 }  // namespace
 
-BlockSources::BlockSources(const std::vector<NodeView>& nodes) {
-  for (const auto& [name_kind, kind] :
-       {std::pair(format::NameKind::segment, FileKind::segment),
-        std::pair(format::NameKind::copy, FileKind::copy)})
+BlockSources::BlockSources(const StoreView& view) {
+  const auto& nodes = view.nodes();
+  for (const auto& [name_kind, kind] : {std::pair(format::NameKind::segment, FileKind::segment),
+                                        std::pair(format::NameKind::copy, FileKind::copy)})
     for (std::size_t node = 0; node < nodes.size(); ++node)
       for (const FoundFile& file : nodes[node].files) {
         if (!file.regular || !file.parsed || file.parsed->temporary) continue;
         const SegmentId id{file.parsed->key, file.parsed->rank};
         if (file.parsed->kind == name_kind) files_[id].push_back({node, id, kind});
       }
+  for (const StripeView& stripe : view.stripes().all())
+    for (std::uint32_t seat = 0; seat < stripe.stripe.seats(); ++seat)
+      if (const SegmentId id = stripe.member(seat); id.rank != kAnyRank)
+        files_[id].push_back({0, id, FileKind::shard});
 }
 
 std::vector<BlockSource> BlockSources::of(const SegmentId& id) const {
@@ -127,6 +133,12 @@ std::vector<BlockSource> BlockSources::of(const SegmentId& id) const {
     sources.insert(sources.end(), entry->second.begin(), entry->second.end());
   std::stable_sort(sources.begin(), sources.end(),
                    [](const BlockSource& a, const BlockSource& b) { return a.kind < b.kind; });
+  return sources;
+}
+
+std::vector<BlockSource> BlockSources::files_of(const SegmentId& id) const {
+  auto sources = of(id);
+  std::erase_if(sources, [](const BlockSource& s) { return s.kind == FileKind::shard; });
   return sources;
 }
 
@@ -175,8 +187,7 @@ std::uint64_t count_lacking(const StoreView& view, const BlockSources& sources,
     const auto file_bytes = source.id == segment.id
                                 ? std::optional<std::uint64_t>(segment.file_bytes)
                                 : std::optional<std::uint64_t>{};
-    const auto file = store::SegmentFile::open(view.tier(source.node), source.id,
-                                               manifest.origin.store, file_bytes, source.kind);
+    const auto file = open_source(view, source, manifest.origin.store, file_bytes);
     if (!file || !has_same_hash(*file, manifest)) continue;
     for (const store::StoredBlock& block : file->blocks())
       wanted.erase({block.fingerprint, block.length});

@@ -25,10 +25,13 @@ struct BlockSource {
 
 class BlockSources {
  public:
-  explicit BlockSources(const std::vector<NodeView>& nodes);
+  explicit BlockSources(const StoreView& view);
 
-  /// Segments first, then copies. Of kAnyRank: those of all ranks.
+  /// Segments first, then copies, then what stripes give back of segments, be those there or not:
+  /// to be opened with open_source(). Of kAnyRank: those of all ranks.
   std::vector<BlockSource> of(const SegmentId& id) const;
+  /// Only files that are there.
+  std::vector<BlockSource> files_of(const SegmentId& id) const;
   /// Of the segment's file; unset: it is gone. Looks once for each segment, since every rank may
   /// ask for those of every other.
   std::optional<std::uint64_t> segment_bytes(const StoreView& view, const SegmentId& id);

@@ -7,7 +7,7 @@ namespace belay::inspect {
 
 CopySpread::CopySpread(const StoreView& view, const BlockSources& sources, VersionKey key,
                        const std::function<bool(const BlockSource&)>& usable) {
-  for (const BlockSource& source : sources.of({key, kAnyRank})) {
+  for (const BlockSource& source : sources.files_of({key, kAnyRank})) {
     if (!usable(source)) continue;
     const auto outline = read_outline(view, source);
     if (!outline) continue;

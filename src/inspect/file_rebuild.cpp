@@ -33,13 +33,7 @@ class ChecksummedWriter final : public ByteSink {
   Checksum checksum_;
 };
 
-/// The checksum of what a writer was given.
-Result<Checksum::Value> write(store::Tier& tier, const std::string& name,
-                              const SegmentOutline& outline, BlockSearch& blocks) {
-  BELAY_ASSIGN(auto buffer, os::AlignedMemory::allocate(kBufferBytes));
-  BELAY_ASSIGN(auto file, store::FileWriter::create(tier, name));
-  file.lend(buffer.bytes());
-  ChecksummedWriter writer(file);
+Result<void> write_segment(ByteSink& writer, const SegmentOutline& outline, BlockSearch& blocks) {
   BELAY_TRY(writer.append(format::encode_segment_header(outline.header)));
   for (std::size_t i = 0; i < outline.entries.size(); ++i) {
     if (!outline.present[i]) continue;
@@ -49,8 +43,18 @@ Result<Checksum::Value> write(store::Tier& tier, const std::string& name,
   }
   const auto extents = outline.extents();
   auto entry = outline.entries.begin();
-  BELAY_TRY(format::encode_segment_end(writer, outline.header, extents, outline.entries.size(),
-                                       [&] { return *entry++; }));
+  return format::encode_segment_end(writer, outline.header, extents, outline.entries.size(),
+                                    [&] { return *entry++; });
+}
+
+/// The checksum of what a writer was given.
+Result<Checksum::Value> write(store::Tier& tier, const std::string& name,
+                              const WriteContent& content) {
+  BELAY_ASSIGN(auto buffer, os::AlignedMemory::allocate(kBufferBytes));
+  BELAY_ASSIGN(auto file, store::FileWriter::create(tier, name));
+  file.lend(buffer.bytes());
+  ChecksummedWriter writer(file);
+  BELAY_TRY(content(writer));
   const auto checksum = writer.digest();
   BELAY_TRY(file.finish());
   return checksum;
@@ -91,18 +95,25 @@ Result<bool> put_in_place(const RebuildPlace& place, bool others_have_all) {
 
 }  // namespace
 
-Result<bool> rebuild_segment(const RebuildPlace& place, const SegmentOutline& outline,
-                             BlockSearch& blocks) {
+Result<bool> rebuild_file(const RebuildPlace& place, const WriteContent& content,
+                          const std::function<bool()>& others_have_all) {
   const std::string temporary = format::temporary_name(place.name);
   BELAY_TRY(remove_if_there(place.tier, temporary));
-  auto written = write(place.tier, temporary, outline, blocks);
+  auto written = write(place.tier, temporary, content);
   auto verified = written ? compare(place.tier, temporary, *written)
                           : Result<void>(Unexpected(written.error()));
   if (!verified) {
     (void)place.tier.remove(temporary);  // the first error is the one to tell
     return Unexpected(verified.error());
   }
-  return put_in_place(place, !blocks.needed_last());
+  return put_in_place(place, others_have_all());
+}
+
+Result<bool> rebuild_segment(const RebuildPlace& place, const SegmentOutline& outline,
+                             BlockSearch& blocks) {
+  return rebuild_file(
+      place, [&](ByteSink& sink) { return write_segment(sink, outline, blocks); },
+      [&] { return !blocks.needed_last(); });
 }
 
 Result<bool> rebuild_manifest(const RebuildPlace& place, std::span<const std::byte> bytes) {

@@ -11,7 +11,7 @@ bool NaturalCopies::have(SegmentAudit& audit, const Manifest& manifest, VersionK
 }
 
 void NaturalCopies::read(SegmentAudit& audit, VersionKey key) {
-  for (const BlockSource& source : sources_.of({key, kAnyRank})) {
+  for (const BlockSource& source : sources_.files_of({key, kAnyRank})) {
     const auto audited = AuditedFile::read(view_, audit, source, {}, [](std::uint64_t) {});
     if (audited.lost) continue;
     const format::SegmentHeader& header = audited.file->header();

@@ -5,6 +5,7 @@
 #include "base/try.hpp"
 #include "format/wire.hpp"
 #include "inspect/region_change.hpp"
+#include "inspect/source_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -49,7 +50,7 @@ Result<PartReader> PartReader::open(const StoreView& view, const VersionView& ve
     return fail(Code::unsupported, "this machine cannot compute the hash {}",
                 fingerprint::name_of(manifest.hash));
   const auto used = holders_of(manifest, region);
-  const BlockSources sources(view.nodes());
+  const BlockSources sources(view);
   const std::size_t holding = manifest.holding_segments();
   for (std::size_t i = 0; i < holding; ++i)
     if (used[i] && manifest.segments[i].id.rank == kAnyRank)
@@ -63,8 +64,7 @@ Result<PartReader> PartReader::open(const StoreView& view, const VersionView& ve
 
 void PartReader::hold(Source& source) const {
   if (source.file || source.lost) return;
-  auto held =
-      store::SegmentFile::hold(view_->tier(source.where.node), source.where.id, source.where.kind);
+  auto held = hold_source(*view_, source.where);
   if (held)
     source.file = *std::move(held);
   else
@@ -94,10 +94,16 @@ Result<void> PartReader::hold_own(const BlockSources& sources, const PartView& p
   const BlockSource original{part.node, segment.id, FileKind::segment};
   own.push_back({original, segment.file_bytes, {}, {}});
   for (const BlockSource& source : sources.of(segment.id))
-    if (source.kind == FileKind::copy) own.push_back({source, segment.file_bytes, {}, {}});
+    if (source.kind != FileKind::segment) own.push_back({source, segment.file_bytes, {}, {}});
   hold(own.front());
-  if (!own.front().lost) return {};
-  if (has_natural_copies(manifest_, segment.id.key)) {
+  const bool natural = has_natural_copies(manifest_, segment.id.key);
+  if (!own.front().lost) {
+    // Blocks of it that are damaged may be in segments of other ranks.
+    for (const BlockSource& source : sources.files_of({segment.id.key, kAnyRank}))
+      if (natural && source.id != segment.id) own.push_back({source, {}, {}, {}});
+    return {};
+  }
+  if (natural) {
     hold_elsewhere(sources, holder);
     return {};
   }

@@ -82,9 +82,9 @@ Result<void> find_elsewhere(const StoreView& view, NeededByOthers& live, NeededB
     for (const SegmentRef& segment : manifest.segments)
       if (segment.id.rank == kAnyRank) keys.insert(segment.id.key);
   }));
-  const BlockSources sources(view.nodes());
+  const BlockSources sources(view);
   for (const VersionKey& key : keys)
-    for (const BlockSource& source : sources.of({key, kAnyRank})) {
+    for (const BlockSource& source : sources.files_of({key, kAnyRank})) {
       const auto file = store::SegmentFile::open(view.tier(source.node), source.id,
                                                  view.identities().front().store, {}, source.kind);
       if (file) elsewhere.find_in(*file, source.id, {});

@@ -3,6 +3,7 @@
 
 #include "base/try.hpp"
 #include "format/wire.hpp"
+#include "inspect/source_files.hpp"
 #include "os/memory.hpp"
 
 #include <algorithm>
@@ -85,9 +86,7 @@ Result<SegmentOutline> read_index(os::File& file, const format::SegmentHeader& h
 
 Result<SegmentOutline> read_outline(const StoreView& view, const BlockSource& source) {
   // Whatever is wrong with it outside of its blocks is found here.
-  BELAY_ASSIGN(auto opened,
-               store::SegmentFile::open(view.tier(source.node), source.id,
-                                        view.identities().front().store, {}, source.kind));
+  BELAY_ASSIGN(auto opened, open_source(view, source, view.identities().front().store, {}));
   return read_index(opened.file(), opened.header());
 }
 

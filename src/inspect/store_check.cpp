@@ -7,8 +7,11 @@
 #include "inspect/elsewhere_blocks.hpp"
 #include "inspect/manifest_cache.hpp"
 #include "inspect/natural_copies.hpp"
+#include "inspect/shard_audit.hpp"
+#include "inspect/stripes.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,7 +29,7 @@ struct Reference {
   bool holds = true;             ///< false: of another rank, counted on for blocks elsewhere
 };
 
-/// A segment with its copies.
+/// A segment with its copies, and what its stripe gives back if it is not good.
 struct Verdict {
   AuditedFile segment;
   std::vector<AuditedFile> copies;
@@ -47,8 +50,9 @@ class StoreCheck {
       : view_(view),
         progress_(progress),
         manifests_(view),
-        sources_(view.nodes()),
-        natural_(view, sources_) {}
+        sources_(view),
+        natural_(view, sources_),
+        uses_(view) {}
 
   Result<CheckReport> run(unsigned threads);
 
@@ -69,6 +73,7 @@ class StoreCheck {
   void add_segment_damage(const Verdict& verdict, bool holds);
   std::string directory_of(const SegmentId& id, std::size_t guess) const;
   void add_flaws_of_view();
+  Result<void> check_shards();
   void check_unlisted();
   void judge_versions();
 
@@ -77,6 +82,7 @@ class StoreCheck {
   ManifestCache manifests_;
   BlockSources sources_;
   NaturalCopies natural_;
+  SegmentUses uses_;
   std::optional<SegmentAudit> audit_;
   /// By rank first, so that the manifests of one rank serve for all its segments.
   std::map<std::tuple<Rank, VersionKey>, std::vector<Reference>> segments_;
@@ -105,6 +111,12 @@ void StoreCheck::plan() {
       }
     }
   }
+  // Members that no manifest lists any more are counted on by their stripes.
+  for (const StripeView& stripe : view_.stripes().all())
+    for (std::uint32_t seat = 0; seat < stripe.stripe.seats(); ++seat)
+      if (const SegmentId id = stripe.member(seat);
+          id.rank != kAnyRank && uses_.of(id) == SegmentUse::needed)
+        segments_.try_emplace({id.rank, id.key});
   // Blocks elsewhere may be in files that no manifest lists.
   for (const auto& [key, references] : elsewhere_)
     for (const BlockSource& source : sources_.of({key, kAnyRank}))
@@ -112,9 +124,10 @@ void StoreCheck::plan() {
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
       node_of_file_.emplace(file.name, node);
-      if (file.parsed && file.parsed->kind == format::NameKind::copy &&
-          segments_.contains({file.parsed->rank, file.parsed->key}))
-        total_bytes_ += file.bytes;
+      const bool copy = file.parsed && file.parsed->kind == format::NameKind::copy &&
+                        segments_.contains({file.parsed->rank, file.parsed->key});
+      const bool shard = file.parsed && file.parsed->kind == format::NameKind::shard;
+      if (copy || shard) total_bytes_ += file.bytes;
     }
   }
 }
@@ -155,13 +168,16 @@ std::string StoreCheck::directory_of(const SegmentId& id, std::size_t guess) con
 
 Verdict StoreCheck::audit(const SegmentId& id, const std::vector<Reference>& references) {
   const std::size_t node = references.empty() ? 0 : references.front().part->node;
-  const auto file_bytes = references.empty()
-                              ? std::optional<std::uint64_t>{}
-                              : std::optional<std::uint64_t>(references.front().file_bytes);
+  const auto seat = view_.stripes().of(id);
+  std::optional<std::uint64_t> file_bytes;
+  if (!references.empty())
+    file_bytes = references.front().file_bytes;
+  else if (seat)
+    file_bytes = seat->stripe->stripe.members[seat->seat].file_bytes;
   const auto read = [&](const BlockSource& source) {
     auto audited = AuditedFile::read(view_, *audit_, source, file_bytes,
                                      [this](std::uint64_t n) { advance(n); });
-    count(audited);
+    if (source.kind != FileKind::shard) count(audited);
     if (!audited.lost) elsewhere_blocks_.find_in(*audited.file, id, audited.bad_offsets);
     return audited;
   };
@@ -169,8 +185,10 @@ Verdict StoreCheck::audit(const SegmentId& id, const std::vector<Reference>& ref
                   .copies = {},
                   .told_offsets = {},
                   .equal_offsets = {}};
+  const bool good = !verdict.segment.lost && verdict.segment.bad.empty();
   for (const BlockSource& source : sources_.of(id))
-    if (source.kind == FileKind::copy) verdict.copies.push_back(read(source));
+    if (source.kind == FileKind::copy || (source.kind == FileKind::shard && !good))
+      verdict.copies.push_back(read(source));
   return verdict;
 }
 
@@ -181,13 +199,15 @@ Result<void> StoreCheck::check_segment(const SegmentId& id,
   Verdict verdict = audit(id, references);
   for (const Reference& reference : references)
     if (reference.holds) BELAY_TRY(check_reference(id, reference, verdict));
-  // A file that no manifest lists may be unfinished.
-  if (!references.empty())
+  // A file that nobody counts on may be unfinished.
+  const bool listed = !references.empty() || uses_.of(id) == SegmentUse::needed;
+  if (listed)
     add_segment_damage(verdict, std::any_of(references.begin(), references.end(),
                                             [](const Reference& r) { return r.holds; }));
   for (const AuditedFile& copy : verdict.copies) {
+    if (copy.source.kind == FileKind::shard) continue;
     if (copy.file) all_bytes += copy.file->file_bytes();
-    auto flaw = references.empty() ? std::nullopt : copy.damage(view_);
+    auto flaw = listed ? copy.damage(view_) : std::nullopt;
     if (flaw) report_.flaws.push_back(*std::move(flaw));
   }
   done_bytes_ = done_before;
@@ -284,7 +304,13 @@ void StoreCheck::add_segment_damage(const Verdict& verdict, bool holds) {
     flaw.code = segment.lost->code();
     const bool gone = flaw.code == Code::not_found;
     flaw.reason = gone ? "is missing" : segment.lost->message();
-    if (holds) flaw.reason += "; other files have what versions need of it";
+    const bool rebuilt = std::any_of(
+        verdict.copies.begin(), verdict.copies.end(),
+        [](const AuditedFile& copy) { return copy.source.kind == FileKind::shard && !copy.lost; });
+    if (rebuilt)
+      flaw.reason += "; its stripe gives back what versions need of it";
+    else if (holds)
+      flaw.reason += "; other files have what versions need of it";
     (gone ? report_.replaced : report_.flaws).push_back(std::move(flaw));
     return;
   }
@@ -292,13 +318,15 @@ void StoreCheck::add_segment_damage(const Verdict& verdict, bool holds) {
   for (const store::StoredBlock& block : segment.bad) {
     if (verdict.told_offsets.contains(block.offset)) continue;
     const BlockName name{block.fingerprint, block.length};
-    const bool copied = std::any_of(verdict.copies.begin(), verdict.copies.end(),
-                                    [&](const AuditedFile& copy) { return copy.has_good(name); });
-    const char* why = copied ? "but a copy has it"
-                      : verdict.equal_offsets.contains(block.offset)
-                          ? "but another rank's segment has it"
-                      : elsewhere_blocks_.wants(*segment.file, name) ? "and other ranks need it"
-                                                                     : "but no version needs it";
+    const auto copy = std::find_if(verdict.copies.begin(), verdict.copies.end(),
+                                   [&](const AuditedFile& c) { return c.has_good(name); });
+    const bool copied = copy != verdict.copies.end();
+    const char* why =
+        copied && copy->source.kind == FileKind::shard ? "but its stripe gives it back"
+        : copied                                       ? "but a copy has it"
+        : verdict.equal_offsets.contains(block.offset) ? "but another rank's segment has it"
+        : elsewhere_blocks_.wants(*segment.file, name) ? "and other ranks need it"
+                                                       : "but no version needs it";
     ++reasons.try_emplace(why, block.offset, 0).first->second.second;
   }
   for (const auto& [why, blocks] : reasons) {
@@ -357,9 +385,18 @@ void StoreCheck::add_flaws_of_view() {
   }
 }
 
-/// Segments and copies that no readable manifest lists, and temporaries.
+Result<void> StoreCheck::check_shards() {
+  BELAY_ASSIGN(auto found,
+               audit_shards(view_, uses_, [this](std::uint64_t bytes) { advance(bytes); }));
+  report_.files += found.files;
+  report_.bytes += found.bytes;
+  std::move(found.damaged.begin(), found.damaged.end(), std::back_inserter(report_.flaws));
+  std::move(found.missing.begin(), found.missing.end(), std::back_inserter(report_.replaced));
+  return {};
+}
+
+/// Segments, copies and shards that no readable manifest lists, and temporaries.
 void StoreCheck::check_unlisted() {
-  const SegmentUses uses(view_);
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
       if (!file.regular) continue;
@@ -367,13 +404,16 @@ void StoreCheck::check_unlisted() {
           file.parsed ? file.parsed->temporary : file.name != std::string(format::kSettledName);
       const bool copy = file.parsed && file.parsed->kind == format::NameKind::copy;
       const bool segment = file.parsed && file.parsed->kind == format::NameKind::segment;
-      if (!temporary && !segment && !copy) continue;
+      const bool shard = file.parsed && file.parsed->kind == format::NameKind::shard;
+      if (!temporary && !segment && !copy && !shard) continue;
       const SegmentId id{file.parsed ? file.parsed->key : VersionKey{},
                          file.parsed ? file.parsed->rank : 0};
-      const SegmentUse use = temporary ? SegmentUse::unneeded : uses.of(id);
+      const SegmentUse use = temporary ? SegmentUse::unneeded
+                             : shard   ? uses_.of_shard(id)
+                                       : uses_.of(id);
       if (use == SegmentUse::unneeded)
         report_.leftovers.push_back({node, file.name, file.bytes, temporary});
-      if (use == SegmentUse::unknown && !view_.identities().empty())
+      if (use == SegmentUse::unknown && !shard && !view_.identities().empty())
         check_doubtful({node, id, copy ? FileKind::copy : FileKind::segment});
     }
   }
@@ -414,6 +454,7 @@ Result<CheckReport> StoreCheck::run(unsigned threads) {
     BELAY_TRY(check_segment({std::get<1>(place), std::get<0>(place)}, references));
   for (const auto& [key, references] : elsewhere_)
     for (const Reference& reference : references) BELAY_TRY(check_elsewhere(key, reference));
+  BELAY_TRY(check_shards());
   check_unlisted();
   judge_versions();
   return std::move(report_);

@@ -30,8 +30,8 @@ struct CheckedVersion {
 struct CheckReport {
   std::vector<Flaw> flaws;
   std::vector<CheckedVersion> versions;  ///< newest first
-  /// Segments that are gone while other files have what versions need of them: nothing is lost, but
-  /// fewer losses can be survived.
+  /// Segments that are gone while other files have what versions need of them, and shards that are:
+  /// nothing is lost, but fewer losses can be survived.
   std::vector<Flaw> replaced;
   std::vector<Leftover> leftovers;
   std::uint64_t files = 0;   ///< read and verified

@@ -2,6 +2,7 @@
 #include "inspect/store_prune.hpp"
 
 #include "base/try.hpp"
+#include "inspect/stripes.hpp"
 #include "store/retention.hpp"
 #include "vote/publish.hpp"
 
@@ -74,7 +75,7 @@ std::vector<VersionKey> versions_to_prune(const std::vector<store::KnownVersion>
 
 std::uint64_t PrunePlan::bytes() const {
   std::uint64_t sum = 0;
-  for (const auto* files : {&manifests, &segments, &copies})
+  for (const auto* files : {&manifests, &segments, &copies, &shards})
     for (const PlannedFile& file : *files) sum += file.bytes;
   return sum;
 }
@@ -103,13 +104,26 @@ Result<PrunePlan> plan_prune(const StoreView& view, std::uint64_t keep) {
     for (const PlannedFile& file : *files) here.push_back({file.parsed.key, file.parsed.rank});
   const auto removed = store::segments_to_remove(here, known, rule);
   const std::set<SegmentId> unneeded(removed.begin(), removed.end());
+  vote::Needs needs = vote::needs_of(known);
+  view.stripes().complete(needs);
   // Leftovers of versions newer than the kept ones may be the only trace of their numbers.
   const auto goes = [&](const PlannedFile& file) {
     return file.parsed.key <= plan.versions.front() &&
-           unneeded.contains({file.parsed.key, file.parsed.rank});
+           unneeded.contains({file.parsed.key, file.parsed.rank}) &&
+           !needs.has({file.parsed.key, file.parsed.rank});
+  };
+  const auto shard_goes = [&](const PlannedFile& file) {
+    const SegmentId id{file.parsed.key, file.parsed.rank};
+    const auto same_version = needs.segments.lower_bound({id.key, 0});
+    const bool any_needed = same_version != needs.segments.end() && same_version->key == id.key;
+    // Of a stripe without any description nobody knows the members.
+    return id.key <= plan.versions.front() && !needs.has_shard(id) &&
+           !(any_needed && view.stripes().of_shard(id) == nullptr);
   };
   std::copy_if(segments.begin(), segments.end(), std::back_inserter(plan.segments), goes);
   std::copy_if(copies.begin(), copies.end(), std::back_inserter(plan.copies), goes);
+  const auto shards = files_of(view, format::NameKind::shard);
+  std::copy_if(shards.begin(), shards.end(), std::back_inserter(plan.shards), shard_goes);
   return plan;
 }
 
@@ -123,6 +137,8 @@ Result<void> prune(const StoreView& view, const PrunePlan& plan, Log& log) {
     segments[{file.node, file.parsed.rank}].segments.push_back({file.parsed.key, file.parsed.rank});
   for (const PlannedFile& file : plan.copies)
     segments[{file.node, file.parsed.rank}].others.push_back(file.name);
+  for (const PlannedFile& file : plan.shards)
+    segments[{file.node, 0}].shards.push_back({file.parsed.key, file.parsed.rank});
   BELAY_TRY(remove_shares(view, manifests, log));
   return remove_shares(view, segments, log);
 }

@@ -25,16 +25,18 @@ struct PrunePlan {
   std::vector<PlannedFile> manifests;
   std::vector<PlannedFile> segments;
   std::vector<PlannedFile> copies;
+  std::vector<PlannedFile> shards;
 
   std::uint64_t bytes() const;
 };
 
-/// All but the `keep` newest whole versions (of dumps likewise) and what is newer than the last of these, and the
-/// segments that nothing counts on then, with their copies. corruption if the store is a mixture.
+/// All but the `keep` newest whole versions (of dumps likewise) and what is newer than the last of
+/// these, and the segments that nothing counts on then, with their copies and shards. Who counts on
+/// a member of a stripe counts on the whole stripe. corruption if the store is a mixture.
 /// REQUIRES: keep > 0.
 Result<PrunePlan> plan_prune(const StoreView& view, std::uint64_t keep);
 
-/// Manifests first, durably on all nodes, then segments and copies. After an error what is left is
+/// Manifests first, durably on all nodes, then the rest. After an error what is left is
 /// still a store with the same newest versions. REQUIRES: the locks are held.
 Result<void> prune(const StoreView& view, const PrunePlan& plan, Log& log);
 

@@ -6,6 +6,8 @@
 #include "inspect/copy_spread.hpp"
 #include "inspect/file_rebuild.hpp"
 #include "inspect/node_homes.hpp"
+#include "inspect/shard_rebuild.hpp"
+#include "inspect/stripes.hpp"
 #include "os/host.hpp"
 
 #include <algorithm>
@@ -32,7 +34,7 @@ bool is_record(const FoundFile& file) {
 class RebuildPass {
  public:
   RebuildPass(const StoreView& view, const CheckReport& report, RebuildReport& done)
-      : view_(view), done_(done), sources_(view.nodes()), homes_(view) {
+      : view_(view), done_(done), sources_(view), homes_(view) {
     for (const Flaw& flaw : report.flaws) {
       // A file of a format that is not known here, beside readable ones of the same content, is
       // damaged as well.
@@ -44,18 +46,21 @@ class RebuildPass {
       if (version.state == VersionState::whole) whole_.insert(version.key);
     for (const VersionView& version : view.versions())
       if (whole_.contains(version.key)) want_segments(version);
+    want_stripes();
   }
 
   Result<void> make_lost_nodes();
   Result<void> renew_manifests();
   Result<void> renew_segments();
   Result<void> renew_damaged_copies();
+  Result<void> renew_shards();
   Result<void> add_copies();
 
  private:
   using Place = std::pair<std::string, std::string>;  ///< directory and file
 
   void want_segments(const VersionView& version);
+  void want_stripes();
   bool is_damaged(std::size_t node, const std::string& name) const {
     return damaged_.contains({view_.nodes()[node].directory, name});
   }
@@ -97,6 +102,20 @@ void RebuildPass::want_segments(const VersionView& version) {
   }
 }
 
+/// Members that no manifest counts on any more are part of what others are rebuilt from.
+void RebuildPass::want_stripes() {
+  vote::Needs needs;
+  for (const auto& [id, segment] : wanted_) needs.segments.insert(id);
+  view_.stripes().complete(needs);
+  for (const SegmentId& id : needs.segments)
+    if (const auto seat = view_.stripes().of(id)) {
+      const Stripe& stripe = seat->stripe->stripe;
+      wanted_.emplace(id, SegmentRef{.id = id,
+                                     .file_bytes = stripe.members[seat->seat].file_bytes,
+                                     .shards = stripe.level.shards});
+    }
+}
+
 /// Makes the directory of a lost node, locks it like the others, and says in it whose it is.
 Result<void> RebuildPass::make_node(const std::string& directory) {
   BELAY_TRY(view_.files().make_directory(directory));
@@ -124,7 +143,7 @@ Result<void> RebuildPass::make_lost_nodes() {
   std::set<std::string> known;
   for (const NodeView& node : view_.nodes()) known.insert(node.directory);
   for (const auto& [id, segment] : wanted_) {
-    if (segment.nodes < 2) continue;
+    if (segment.nodes < 2 && segment.shards == 0) continue;
     const auto home = homes_.directory_of(id.rank, id.key.run);
     if (home && known.insert(*home).second) BELAY_TRY(make_node(*home));
   }
@@ -186,13 +205,17 @@ Result<void> RebuildPass::renew_segment(const SegmentRef& segment,
   });
   if (old != files.end())
     return write_segment({view_.nodes()[old->node].directory, name}, *outline, *old);
-  const auto home = homes_.directory_of(segment.id.rank, segment.id.key.run);
+  // Its node may have lost nothing but the segment.
+  const auto seat = view_.stripes().of(segment.id);
+  const auto node = seat ? seat->stripe->node_of(seat->seat) : std::nullopt;
+  const auto home = node ? Result(view_.nodes()[*node].directory)
+                         : homes_.directory_of(segment.id.rank, segment.id.key.run);
   if (!home) {
     refuse(name, home.error().message());
     return {};
   }
   const bool taken = std::any_of(files.begin(), files.end(), [&](const BlockSource& source) {
-    return view_.nodes()[source.node].directory == *home;
+    return source.kind == FileKind::copy && view_.nodes()[source.node].directory == *home;
   });
   if (taken) {
     refuse(name, *home + " has a copy of it, and both on one node would be of no use");
@@ -354,6 +377,18 @@ Result<void> RebuildPass::add_copies_of(const SegmentRef& segment, CopySpread& s
   return {};
 }
 
+Result<void> RebuildPass::renew_shards() {
+  ShardRebuild rebuild{view_, homes_, damaged_, unreadable_, done_.repair};
+  for (const StripeView& stripe : view_.stripes().all()) {
+    const auto& members = stripe.stripe.members;
+    const bool wanted = std::any_of(members.begin(), members.end(), [&](const auto& member) {
+      return wanted_.contains({stripe.stripe.key, member.rank});
+    });
+    if (wanted) BELAY_TRY(rebuild.run(stripe));
+  }
+  return {};
+}
+
 Result<void> RebuildPass::add_copies() {
   std::set<VersionKey> keys;
   for (const auto& [id, segment] : wanted_)
@@ -390,7 +425,9 @@ Result<void> rebuild(const StoreView& view, const CheckReport& report, RebuildRe
   BELAY_TRY(pass.renew_manifests());
   // Copies are counted when everything else is in place.
   BELAY_ASSIGN(const auto with_segments, StoreView::open(view.files(), view.stores()));
-  return RebuildPass(with_segments, without_renewed(report, done.repair), done).add_copies();
+  RebuildPass last(with_segments, without_renewed(report, done.repair), done);
+  BELAY_TRY(last.renew_shards());
+  return last.add_copies();
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are missing or damaged, made again from copies, so that versions survive again what
-// their levels say.
+// Files that are missing or damaged, made again from copies and stripes, so that versions survive
+// again what their levels say.
 //
-// A segment, a damaged copy and a manifest come back byte for byte. What a copy had that is gone
-// nobody has written down: it is made again with those blocks that are on fewer nodes than they
-// should be, which is what it had unless blocks could be in one of several copies.
+// A segment, a shard, a damaged copy and a manifest come back byte for byte. What a copy had that
+// is gone nobody has written down: it is made again with those blocks that are on fewer nodes than
+// they should be, which is what it had unless blocks could be in one of several copies.
 #pragma once
 
 #include <belay/result.hpp>

@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "inspect/quarantine.hpp"
+#include "inspect/stripes.hpp"
 #include "vote/publish.hpp"
 
 #include <algorithm>
@@ -37,15 +38,18 @@ class StoreRepair {
   Result<void> move(std::size_t node, const std::string& file, const std::string& reason);
   Result<void> sync();
   void note(std::string action, std::size_t node, std::string file, std::string reason);
-  bool is_needed(const SegmentId& id) const { return needed_.contains(id); }
+  bool is_needed(const format::ParsedName& file) const {
+    const SegmentId id{file.key, file.rank};
+    if (file.kind != format::NameKind::shard) return needs_.has(id);
+    return needs_.has_shard(id) || view_.stripes().of_shard(id) == nullptr;
+  }
 
   const StoreView& view_;
   const CheckReport& report_;
   std::vector<std::unique_ptr<store::Tier>> tiers_;  ///< by node, for writing
   std::set<VersionKey> damaged_;                     ///< versions whose files are to go
-  std::set<SegmentId> needed_;                       ///< by versions that stay
-  VersionKey newest_unread_;  ///< of those that stay: nobody knows what it needs
-  VersionKey highest_;        ///< number of any name
+  vote::Needs needs_;                                ///< of versions that stay
+  VersionKey highest_;                               ///< number of any name
   RepairReport done_;
 };
 
@@ -155,11 +159,12 @@ void StoreRepair::choose_versions() {
   for (const VersionView& version : view_.versions()) {
     if (damaged_.contains(version.key)) continue;
     for (const PartView& part : version.parts) {
-      if (!part.manifest) newest_unread_ = std::max(newest_unread_, version.key);
+      if (!part.manifest) needs_.unread = std::max(needs_.unread, version.key);
       if (!part.manifest) continue;
-      for (const SegmentRef& segment : part.manifest->segments) needed_.insert(segment.id);
+      for (const SegmentRef& segment : part.manifest->segments) needs_.segments.insert(segment.id);
     }
   }
+  view_.stripes().complete(needs_);
 }
 
 Result<void> StoreRepair::move(std::size_t node, const std::string& file,
@@ -183,26 +188,30 @@ Result<void> StoreRepair::move_manifests() {
   return sync();
 }
 
-/// Segments and copies of damaged versions keep company with the manifests, as long as nobody else
-/// needs them.
+/// Segments, copies and shards of damaged versions keep company with the manifests, as long as
+/// nobody else needs them.
 Result<void> StoreRepair::move_segments() {
-  std::set<SegmentId> theirs;
+  vote::Needs theirs;
   for (const VersionView& version : view_.versions()) {
     if (!damaged_.contains(version.key)) continue;
     for (const PartView& part : version.parts) {
-      theirs.insert({version.key, part.rank});
+      theirs.segments.insert({version.key, part.rank});
       if (!part.manifest) continue;
-      for (const SegmentRef& segment : part.manifest->segments) theirs.insert(segment.id);
+      for (const SegmentRef& segment : part.manifest->segments) theirs.segments.insert(segment.id);
     }
   }
+  view_.stripes().complete(theirs);
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
       if (!file.parsed || file.parsed->temporary ||
           (file.parsed->kind != format::NameKind::segment &&
-           file.parsed->kind != format::NameKind::copy))
+           file.parsed->kind != format::NameKind::copy &&
+           file.parsed->kind != format::NameKind::shard))
         continue;
       const SegmentId id{file.parsed->key, file.parsed->rank};
-      if (theirs.contains(id) && !is_needed(id) && id.key > newest_unread_)
+      const bool is_theirs =
+          file.parsed->kind == format::NameKind::shard ? theirs.has_shard(id) : theirs.has(id);
+      if (is_theirs && !is_needed(*file.parsed))
         BELAY_TRY(move(node, file.name, "only damaged versions need it"));
     }
   }
@@ -237,9 +246,7 @@ Result<void> StoreRepair::remove_leftovers() {
   for (const Leftover& leftover : report_.leftovers) {
     if (leftover.temporary && is_only_trace(leftover)) continue;
     const auto parsed = format::parse_name(leftover.file);
-    if (!leftover.temporary && (is_needed({parsed->key, parsed->rank}) ||
-                                parsed->key <= newest_unread_ || !view_.sees_all_ranks()))
-      continue;
+    if (!leftover.temporary && (is_needed(*parsed) || !view_.sees_all_ranks())) continue;
     // It may be all that is left of a version whose manifest is missing.
     const bool lost = std::any_of(report_.flaws.begin(), report_.flaws.end(), [&](const Flaw& f) {
       return !leftover.temporary && f.version == parsed->key && f.code == Code::not_found;

@@ -6,6 +6,7 @@
 #include "format/manifest.hpp"
 #include "inspect/block_sources.hpp"
 #include "inspect/read_only_tier.hpp"
+#include "inspect/stripes.hpp"
 #include "store/overlay_tier.hpp"
 
 #include <algorithm>
@@ -232,7 +233,8 @@ void StoreScan::read_manifests() {
   for (std::size_t node = 0; node < view_.nodes_.size(); ++node)
     for (const FoundFile& file : view_.nodes_[node].files)
       if (is_a(file, format::NameKind::manifest)) listed[file.parsed->key].push_back({node, &file});
-  BlockSources sources(view_.nodes_);
+  view_.stripes_ = std::make_shared<const Stripes>(Stripes::read(*view_.files_, view_.nodes_));
+  BlockSources sources(view_);
   for (auto entry = listed.rbegin(); entry != listed.rend(); ++entry) {
     for (const auto& [node, file] : entry->second) read_manifest(node, *file);
     VersionView& version = versions_[entry->first];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspect/store_view.hpp"
 
+#include "inspect/stripes.hpp"
 #include "vote/recovery.hpp"
 
 #include <algorithm>
@@ -169,20 +170,31 @@ Result<Manifest> StoreView::load(const PartView& part, VersionKey key) const {
       identities_.empty() ? std::optional<StoreId>{} : identities_.front().store);
 }
 
-SegmentUses::SegmentUses(const StoreView& view) {
+SegmentUses::SegmentUses(const StoreView& view) : stripes_(view.stripes()) {
   for (const VersionView& version : view.versions()) {
     for (const PartView& part : version.parts) {
       if (!part.manifest) newest_unread_ = std::max(newest_unread_, version.key);
       if (!part.manifest) continue;
-      for (const SegmentRef& segment : part.manifest->segments) needed_.insert(segment.id);
+      for (const SegmentRef& segment : part.manifest->segments) needs_.segments.insert(segment.id);
     }
   }
+  stripes_.complete(needs_);
 }
 
 SegmentUse SegmentUses::of(const SegmentId& id) const {
-  if (needed_.contains(id)) return SegmentUse::needed;
+  if (needs_.segments.contains(id)) return SegmentUse::needed;
   // A manifest counts on segments of its own version and of older ones.
   return id.key <= newest_unread_ ? SegmentUse::unknown : SegmentUse::unneeded;
+}
+
+SegmentUse SegmentUses::of_shard(const SegmentId& shard) const {
+  if (needs_.shards.contains(shard)) return SegmentUse::needed;
+  // Without any description of the stripe nobody knows which members it had.
+  const auto segment = needs_.segments.lower_bound({shard.key, 0});
+  const bool needed = segment != needs_.segments.end() && segment->key == shard.key;
+  return shard.key <= newest_unread_ || (needed && stripes_.of_shard(shard) == nullptr)
+             ? SegmentUse::unknown
+             : SegmentUse::unneeded;
 }
 
 }  // namespace belay::inspect

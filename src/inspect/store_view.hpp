@@ -9,6 +9,7 @@
 #include "format/names.hpp"
 #include "os/files.hpp"
 #include "store/tier.hpp"
+#include "vote/needs.hpp"
 #include "vote/survey.hpp"
 
 #include <cstdint>
@@ -56,6 +57,8 @@ struct PartView {
   std::uint64_t manifest_bytes = 0;       ///< of the file
   std::optional<Manifest> manifest = {};  ///< without its block arrays; unset: unreadable
 };
+
+class Stripes;
 
 enum class VersionState {
   whole,       ///< every rank has voted, and every segment is there with its size
@@ -113,6 +116,7 @@ class StoreView {
   /// The whole manifest, with its block arrays.
   Result<Manifest> load(const PartView& part, VersionKey key) const;
   os::Files& files() const { return *files_; }
+  const Stripes& stripes() const { return *stripes_; }
 
  private:
   friend class StoreScan;
@@ -123,13 +127,15 @@ class StoreView {
   std::vector<NodeView> nodes_;
   std::vector<std::unique_ptr<store::Tier>> tiers_;  ///< by node
   std::vector<VersionView> versions_;
+  std::shared_ptr<const Stripes> stripes_;
   std::vector<Flaw> flaws_;
   std::vector<vote::Identity> identities_;
   bool mixed_ = false;
   Run closed_run_ = 0;  ///< 0: the last run did not end with close(), or has not
 };
 
-/// What a segment is to the manifests that are there.
+/// What a segment or shard is to the manifests that are there. Who counts on a member of a stripe
+/// counts on the whole stripe.
 enum class SegmentUse {
   needed,
   unneeded,  ///< no manifest counts on it: unfinished, or left over
@@ -138,11 +144,13 @@ enum class SegmentUse {
 
 class SegmentUses {
  public:
-  explicit SegmentUses(const StoreView& view);
+  explicit SegmentUses(const StoreView& view);  ///< which must outlive this
   SegmentUse of(const SegmentId& id) const;
+  SegmentUse of_shard(const SegmentId& shard) const;
 
  private:
-  std::set<SegmentId> needed_;
+  const Stripes& stripes_;
+  vote::Needs needs_;
   VersionKey newest_unread_;
 };
 

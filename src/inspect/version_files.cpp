@@ -2,8 +2,20 @@
 #include "inspect/version_files.hpp"
 
 #include "base/try.hpp"
+#include "inspect/stripes.hpp"
 
 namespace belay::inspect {
+
+namespace {
+
+void add_members(const StoreView& view, const SegmentId& shard, std::set<Rank>& ranks) {
+  const StripeView* const stripe = view.stripes().of_shard(shard);
+  if (stripe == nullptr) return;
+  for (const StripeMember& member : stripe->stripe.members)
+    if (!member.empty()) ranks.insert(member.rank);
+}
+
+}  // namespace
 
 std::vector<NodeShare> node_shares(const StoreView& view, const VersionView& version) {
   std::set<SegmentId> counted_on;
@@ -16,9 +28,17 @@ std::vector<NodeShare> node_shares(const StoreView& view, const VersionView& ver
       else
         counted_on.insert(segment.id);
   }
+  vote::Needs needs{.segments = counted_on, .shards = {}, .unread = {}};
+  for (const StripeView& stripe : view.stripes().all())
+    if (elsewhere.contains(stripe.stripe.key))
+      for (std::uint32_t seat = 0; seat < stripe.stripe.seats(); ++seat)
+        needs.segments.insert(stripe.member(seat));
+  view.stripes().complete(needs);
   const auto sum_of = [&](NodeShare& share, const format::ParsedName& name) -> FileSum* {
     if (name.kind == format::NameKind::manifest)
       return name.key == version.key ? &share.manifests : nullptr;
+    if (name.kind == format::NameKind::shard)
+      return needs.has_shard({name.key, name.rank}) ? &share.shards : nullptr;
     if (!counted_on.contains({name.key, name.rank}) && !elsewhere.contains(name.key))
       return nullptr;
     if (name.kind == format::NameKind::segment) return &share.segments;
@@ -33,7 +53,10 @@ std::vector<NodeShare> node_shares(const StoreView& view, const VersionView& ver
       if (sum == nullptr) continue;
       ++sum->count;
       sum->bytes += file.bytes;
-      sum->ranks.insert(file.parsed->rank);
+      if (file.parsed->kind != format::NameKind::shard)
+        sum->ranks.insert(file.parsed->rank);
+      else
+        add_members(view, {file.parsed->key, file.parsed->rank}, sum->ranks);
     }
   }
   return shares;

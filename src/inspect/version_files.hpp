@@ -27,6 +27,7 @@ struct NodeShare {
   FileSum manifests;
   FileSum segments;
   FileSum copies;
+  FileSum shards;  ///< of stripes with a member that is counted on; `ranks` are the members'
 };
 
 /// By node.

@@ -3,10 +3,9 @@
 
 #include "base/try.hpp"
 #include "format/wire.hpp"
-#include "store/pages.hpp"
+#include "store/verified_range.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace belay::session {
 namespace {
@@ -30,14 +29,6 @@ std::vector<RangeQuestion> decode_questions(std::span<const std::byte> bytes) {
     question.length = reader.field<std::uint32_t>();
   }
   return questions;
-}
-
-/// The part of `into`, which begins at `offset`, that lies in [begin, end).
-std::span<std::byte> overlap(std::span<std::byte> into, std::uint64_t offset, std::uint64_t begin,
-                             std::uint64_t end) {
-  const std::uint64_t first = std::max(offset, begin);
-  const std::uint64_t last = std::min(offset + into.size(), end);
-  return first >= last ? std::span<std::byte>{} : into.subspan(first - offset, last - first);
 }
 
 }  // namespace
@@ -82,54 +73,18 @@ Result<store::ShardFile*> RangeServer::shard(const StoredFile& file) {
   return &shards_.emplace(file, std::move(*opened)).first->second;
 }
 
-Result<void> RangeServer::read_segment(store::SegmentFile& segment, std::uint64_t offset,
-                                       std::span<std::byte> into) {
-  if (into.empty()) return {};
-  const auto& blocks = segment.blocks();
-  const std::uint64_t payload_end =
-      blocks.empty() ? format::kSegmentHeaderBytes : blocks.back().end();
-  if (offset > segment.file_bytes() || into.size() > segment.file_bytes() - offset)
-    return fail(Code::corruption, "{}: ends before byte {}", segment.where(), offset + into.size());
-  // Header and end were verified when the file was opened.
-  const auto copy_part = [&](std::uint64_t begin, std::uint64_t end) -> Result<void> {
-    const auto part = overlap(into, offset, begin, end);
-    if (part.empty()) return {};
-    const std::uint64_t at = offset + static_cast<std::uint64_t>(part.data() - into.data());
-    BELAY_ASSIGN(const auto pages, store::read_pages(segment.file(), at, at + part.size()));
-    std::memcpy(part.data(), pages.bytes().data(), part.size());
-    return {};
-  };
-  BELAY_TRY(copy_part(0, format::kSegmentHeaderBytes));
-  BELAY_TRY(copy_part(payload_end, segment.file_bytes()));
-
-  const fingerprint::Hasher* const names = hasher(segment.header());
-  if (names == nullptr) return fail(Code::unsupported, "{}: unknown hash", segment.where());
-  auto block =
-      std::lower_bound(blocks.begin(), blocks.end(), offset,
-                       [](const store::StoredBlock& b, std::uint64_t at) { return b.end() <= at; });
-  for (; block != blocks.end() && block->offset < offset + into.size(); ++block) {
-    BELAY_ASSIGN(const auto pages, store::read_pages(segment.file(), block->offset, block->end()));
-    if (names->hash(pages.bytes()) != block->fingerprint)
-      return fail(Code::corruption, "{}: the block at byte {} is damaged", segment.where(),
-                  block->offset);
-    const auto part = overlap(into, offset, block->offset, block->end());
-    const std::uint64_t at = offset + static_cast<std::uint64_t>(part.data() - into.data());
-    std::memcpy(part.data(), pages.bytes().data() + (at - block->offset), part.size());
-  }
-  return {};
-}
-
 Result<void> RangeServer::read(const RangeQuestion& question, std::span<std::byte> into) {
   if (question.file.kind == FileKind::shard) {
     BELAY_ASSIGN(auto* const opened, shard(question.file));
     return opened->read(question.offset, into);
   }
   BELAY_ASSIGN(auto* const opened, segment(question.file));
-  const auto before = overlap(into, question.offset, 0, question.gap_begin);
-  BELAY_TRY(read_segment(*opened, question.offset, before));
-  const auto behind = into.subspan(before.size());
-  if (behind.empty()) return {};
-  return read_segment(*opened, question.offset + before.size() + question.gap_bytes, behind);
+  const fingerprint::Hasher* const names = hasher(opened->header());
+  if (names == nullptr) return fail(Code::unsupported, "{}: unknown hash", opened->where());
+  const StripeMember member{.gap_begin = question.gap_begin, .gap_bytes = question.gap_bytes};
+  return store::read_member(
+      *opened, member, [&](std::span<const std::byte> block) { return names->hash(block); },
+      question.offset, into);
 }
 
 std::vector<std::byte> RangeServer::answer(std::span<const std::byte> bytes) {

@@ -47,8 +47,6 @@ class RangeServer {
 
  private:
   Result<void> read(const RangeQuestion& question, std::span<std::byte> into);
-  Result<void> read_segment(store::SegmentFile& segment, std::uint64_t offset,
-                            std::span<std::byte> into);
   Result<store::SegmentFile*> segment(const StoredFile& file);
   Result<store::ShardFile*> shard(const StoredFile& file);
   const fingerprint::Hasher* hasher(const format::SegmentHeader& header);

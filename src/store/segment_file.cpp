@@ -41,6 +41,16 @@ Result<SegmentFile> SegmentFile::hold(Tier& tier, const SegmentId& id, FileKind 
   return segment;
 }
 
+SegmentFile SegmentFile::over(std::unique_ptr<os::File> file, std::string where,
+                              const SegmentId& id, std::vector<FileRange> lost) {
+  SegmentFile segment;
+  segment.id_ = id;
+  segment.where_ = std::move(where);
+  segment.file_ = std::move(file);
+  segment.lost_ = std::move(lost);
+  return segment;
+}
+
 Result<SegmentFile> SegmentFile::open(Tier& tier, const SegmentId& id, const StoreId& store,
                                       std::optional<std::uint64_t> file_bytes, FileKind kind) {
   BELAY_ASSIGN(auto segment, hold(tier, id, kind));
@@ -80,7 +90,13 @@ Result<void> SegmentFile::load_parts(const StoreId& store,
   BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
   BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
   BELAY_ASSIGN(const auto index, format::decode_segment_index(bytes.bytes(), footer, header_));
+  index_offset_ = footer.index_offset;
   blocks_ = place_blocks(index);
+  std::erase_if(blocks_, [this](const StoredBlock& block) {
+    return std::any_of(lost_.begin(), lost_.end(), [&](const FileRange& range) {
+      return block.offset < range.end && block.end() > range.begin;
+    });
+  });
   return {};
 }
 

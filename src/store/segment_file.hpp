@@ -27,6 +27,12 @@ struct StoredBlock {
   std::uint64_t end() const { return offset + length; }
 };
 
+/// Bytes [begin, end) of a file.
+struct FileRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
 /// Move-only. One thread.
 class SegmentFile {
  public:
@@ -40,6 +46,9 @@ class SegmentFile {
   /// asked before load().
   static Result<SegmentFile> hold(Tier& tier, const SegmentId& id,
                                   FileKind kind = FileKind::segment);
+  /// The same for the segment `id` in a file that no tier has, where nothing is in `lost` places.
+  static SegmentFile over(std::unique_ptr<os::File> file, std::string where, const SegmentId& id,
+                          std::vector<FileRange> lost);
   /// What open() does more than hold().
   Result<void> load(const StoreId& store, std::optional<std::uint64_t> file_bytes);
   bool loaded() const { return loaded_; }
@@ -48,6 +57,7 @@ class SegmentFile {
   bool complete() const { return !header_.partial; }
   const format::SegmentHeader& header() const { return header_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
+  std::uint64_t index_offset() const { return index_offset_; }
   os::File& file() { return *file_; }
   const std::string& where() const { return where_; }  ///< for messages
 
@@ -68,6 +78,8 @@ class SegmentFile {
   std::string where_;
   std::unique_ptr<os::File> file_;
   std::uint64_t file_bytes_ = 0;
+  std::uint64_t index_offset_ = 0;
+  std::vector<FileRange> lost_;
   format::SegmentHeader header_;
   std::vector<StoredBlock> blocks_;
 };

@@ -13,6 +13,22 @@
 #include <cstring>
 
 namespace belay::store {
+namespace {
+
+Result<void> check_zeros(os::File& file, std::uint64_t begin, std::uint64_t end) {
+  // A writer fills up to the next page at most; more would take memory that a hostile file asks
+  // for.
+  if (begin == end) return {};
+  if (end - begin > format::kFileAlignment)
+    return fail(Code::corruption, "{} bytes at byte {} belong to nothing", end - begin, begin);
+  BELAY_ASSIGN(const auto pages, read_pages(file, begin, end));
+  const auto bytes = pages.bytes();
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; }))
+    return {};
+  return fail(Code::corruption, "padding at byte {} is not zero", begin);
+}
+
+}  // namespace
 
 Result<ShardFile> ShardFile::open(Tier& tier, const SegmentId& id,
                                   const std::optional<StoreId>& store) {
@@ -32,6 +48,9 @@ Result<ShardFile> ShardFile::open(Tier& tier, const SegmentId& id,
   BELAY_ASSIGN(shard.description_,
                within(shard.where_, format::decode_shard_description(text.bytes(), footer)));
   const auto& found = shard.description_;
+  BELAY_TRY(within(shard.where_, check_zeros(*shard.file_, found.parity_bytes, begin)));
+  BELAY_TRY(within(shard.where_, check_zeros(*shard.file_, begin + footer.description_bytes,
+                                             bytes - format::kShardFooterBytes)));
   if (shard_id(found.stripe.key, found.stripe.number, found.index) != id)
     return fail(Code::corruption, "{}: its content is another file's", shard.where_);
   if (store && found.origin.store != *store)

@@ -37,8 +37,8 @@ def job_store(redundancy, program="HEAT2D"):
 
 
 class Losses(ToolTest):
-    def check_against_real_losses(self, redundancy, losses):
-        source = job_store(redundancy)
+    def check_against_real_losses(self, redundancy, losses, program="HEAT2D"):
+        source = job_store(redundancy, program)
         said = self.run_json("check", "--losses", losses, store=source)["losses"]
         self.assertIsNone(said["sampled"])
         sets = list(itertools.combinations(sorted(p.name for p in source.glob("node-*")), losses))
@@ -47,7 +47,7 @@ class Losses(ToolTest):
                   for v in said["versions"]}
         for lost in sets:
             with self.subTest(lost=lost):
-                store = self.copy(source, name="-".join(lost))
+                store = self.copy(source, name="-".join((redundancy, program, *lost)))
                 for node in lost:
                     shutil.rmtree(store / node)
                 done = tool.run("check", "--json", store=store)
@@ -64,6 +64,11 @@ class Losses(ToolTest):
 
     def test_each_loss_of_two_nodes_of_three_replicas_is_judged_as_it_turns_out(self):
         self.assertFalse(any(self.check_against_real_losses("replicas:3", 2).values()))
+
+    def test_each_loss_of_nodes_with_parity_is_judged_as_it_turns_out(self):
+        for program in "HEAT2D", "PIC":
+            self.assertFalse(any(self.check_against_real_losses("erasure:2+1", 1, program).values()))
+        self.assertTrue(all(self.check_against_real_losses("erasure:2+1", 2, "PIC").values()))
 
     def test_parity_counts(self):
         store = self.copy(job_store("erasure:2+1", "PIC"))
@@ -139,10 +144,91 @@ class Show(ToolTest):
                       self.run_ok("show", "latest", store=store))
 
 
+KINDS = ("segment-", "copy-", "shard-", "manifest-")
+
+
 def files_that_matter(store):
-    """Segments, copies and manifests with their content. Records name the process that wrote them."""
+    """Segments, copies, shards and manifests with their content. Records name the process that wrote them."""
     return {str(p.relative_to(store)): p.read_bytes() for p in sorted(store.glob("node-*/*"))
-            if p.name.startswith(("segment-", "copy-", "manifest-"))}
+            if p.name.startswith(KINDS)}
+
+
+class Parity(ToolTest):
+    def everything(self, store):
+        """What extract gives of each version, and what diff says between them."""
+        content = {}
+        for version in self.run_json("list", store=store)["versions"]:
+            number = version["version"]
+            for part in self.run_json("show", number, store=store)["parts"]:
+                for region in part["regions"]:
+                    out = store.parent / "extracted"
+                    self.run_ok("extract", number, region["name"], "--rank", part["rank"], "--output", out,
+                                "--force", store=store)
+                    content[number, part["rank"], region["name"]] = out.read_bytes()
+        newest, other = sorted({number for number, _, _ in content}, reverse=True)[:2]
+        difference = self.run_json("diff", other, newest, store=store)
+        return content, {key: difference[key] for key in difference if key not in ("stores", "store")}
+
+    def test_regions_are_read_through_stripes_after_losses(self):
+        for redundancy, program, lost in (("erasure:2+1", "PIC", [1]), ("erasure:2+1", "HEAT2D", [0]),
+                                          ("erasure:2+2", "PIC", [0, 3])):
+            with self.subTest(redundancy=redundancy, program=program):
+                store = self.copy(job_store(redundancy, program), name=f"{redundancy}-{program}")
+                before = self.everything(store)
+                for node in lost:
+                    shutil.rmtree(store / f"node-{node}")
+                self.assertEqual(self.everything(store), before)
+
+    def test_damage_beside_a_lost_node_is_got_round_where_parity_suffices(self):
+        store = self.copy(job_store("erasure:2+2", "PIC"))
+        before = self.everything(store)
+        shutil.rmtree(store / "node-1")
+        choose = random.Random(11)
+        for file in (store / "node-2").glob("segment-*"):
+            damage(file, choose)
+        checked = self.run_json("check", store=store, exit_code=DAMAGE)
+        self.assertEqual({v["state"] for v in checked["versions"]}, {"whole"})
+        self.assertTrue(any("stripe gives" in flaw["reason"] for flaw in checked["flaws"]), checked["flaws"])
+        self.assertEqual(self.everything(store), before)
+
+    def test_check_finds_each_damaged_and_missing_shard(self):
+        choose = random.Random(5)
+        source = job_store("erasure:2+1", "PIC")
+        for number, name in enumerate(sorted(n for n in files_that_matter(source) if "/shard-" in n)[:6]):
+            store = self.copy(source, name=str(number))
+            damage(store / name, choose)
+            checked = self.run_json("check", store=store, exit_code=DAMAGE)
+            self.assertEqual([(pathlib.Path(f["directory"]).name + "/" + f["file"]) for f in checked["flaws"]], [name])
+            self.assertEqual({v["state"] for v in checked["versions"]}, {"whole"})
+            (store / name).unlink()
+            checked = self.run_json("check", store=store)
+            self.assertEqual([f["file"] for f in checked["replaced"]], [pathlib.Path(name).name])
+
+    def test_show_and_stats_count_shards(self):
+        store = job_store("erasure:2+1", "PIC")
+        there = [p for p in store.glob("node-*/shard-*")]
+        counted = self.run_json("stats", store=store)["files"]["shards"]
+        self.assertEqual(counted, {"count": len(there), "bytes": sum(p.stat().st_size for p in there)})
+        newest = self.run_json("list", store=store)["versions"][0]["version"]
+        for node in self.run_json("show", newest, store=store)["nodes"]:
+            own = list(pathlib.Path(node["directory"]).glob(f"shard-*-{newest:010}-*"))
+            self.assertGreaterEqual(node["shards"]["count"], len(own))
+            self.assertEqual(node["shards"]["ranks"], [0, 1, 2, 3])
+
+    def test_prune_keeps_and_removes_stripes_as_a_whole(self):
+        store = self.copy(job_store("erasure:2+1", "PIC"))
+        before = {p.name for p in store.glob("node-*/shard-*")}
+        self.run_ok("prune", "--keep", 1, store=store)
+        self.assertEqual(self.run_json("check", store=store)["leftovers"], [])
+        after = files_that_matter(store)
+        shards = {pathlib.Path(n).name for n in after if "/shard-" in n}
+        self.assertLess(shards, before)
+        for name in shards:  # every member of its version is still there, needed by manifests or not
+            version = name.split("-")[2]
+            members = {n for n in files_that_matter(job_store("erasure:2+1", "PIC")) if f"/segment-000001-{version}" in n}
+            self.assertLessEqual(members, set(after))
+        shutil.rmtree(store / "node-2")
+        self.assertEqual({v["state"] for v in self.run_json("check", store=store)["versions"]}, {"whole"})
 
 
 def damage(file, choose):
@@ -164,11 +250,12 @@ class Repair(ToolTest):
         self.assertEqual([name for name in original if repaired[name] != original[name]], [])
 
     def test_a_lost_node_comes_back_byte_for_byte(self):
-        for redundancy, losses in ("replicas:2", 1), ("replicas:3", 2):
-            source = job_store(redundancy, "PIC")
+        for redundancy, losses, program in (("replicas:2", 1, "PIC"), ("replicas:3", 2, "PIC"),
+                                            ("erasure:2+1", 1, "PIC"), ("erasure:2+1", 1, "HEAT2D")):
+            source = job_store(redundancy, program)
             for node in range(RANKS):
-                with self.subTest(redundancy=redundancy, node=node):
-                    store = self.copy(source, name=f"{losses}-{node}")
+                with self.subTest(redundancy=redundancy, program=program, node=node):
+                    store = self.copy(source, name=f"{redundancy}-{program}-{node}")
                     shutil.rmtree(store / f"node-{node}")
                     self.repair(store)
                     self.assert_same(store, source)
@@ -183,11 +270,41 @@ class Repair(ToolTest):
         self.repair(store)
         self.run_ok("check", "--losses", 2, store=store)
 
+    def test_two_lost_nodes_with_two_shards_are_safe_again(self):
+        source = job_store("erasure:2+2", "PIC")
+        store = self.copy(source)
+        shutil.rmtree(store / "node-0")
+        shutil.rmtree(store / "node-3")
+        self.repair(store)
+        self.run_ok("check", "--losses", 2, store=store)
+        original, repaired = files_that_matter(source), files_that_matter(store)
+        for name, content in original.items():
+            if "manifest" not in name:  # copies of manifests may come to other nodes
+                self.assertEqual(repaired[name], content, name)
+
+    def test_several_files_of_each_stripe_come_back_byte_for_byte(self):
+        choose = random.Random(8)
+        source = job_store("erasure:2+2", "PIC")
+        for number in range(4):
+            store = self.copy(source, name=str(number))
+            for name in files_that_matter(source):
+                # Each codeword has k parts left: two nodes lose what they have, be it in another way.
+                if name.startswith(("node-0/s", "node-2/s")) and choose.random() < 0.8:
+                    (store / name).unlink() if choose.random() < 0.5 else damage(store / name, choose)
+            self.repair(store)
+            self.assert_same(store, source)
+
     def test_missing_and_damaged_files_come_back_byte_for_byte(self):
+        self.check_single_files("replicas:2", 15)
+
+    def test_missing_and_damaged_files_of_stripes_come_back_byte_for_byte(self):
+        self.check_single_files("erasure:2+1", 15)
+
+    def check_single_files(self, redundancy, count):
         choose = random.Random(20261116)
-        source = job_store("replicas:2", "PIC")
+        source = job_store(redundancy, "PIC")
         names = list(files_that_matter(source))
-        for number, name in enumerate(choose.sample(names, 15)):
+        for number, name in enumerate(choose.sample(names, count)):
             with self.subTest(name=name, number=number):
                 store = self.copy(source, name=str(number))
                 if number % 3 == 0:
@@ -200,10 +317,15 @@ class Repair(ToolTest):
                 shutil.rmtree(store)
 
     def test_a_node_of_which_every_file_is_damaged_comes_back_byte_for_byte(self):
+        for redundancy in "replicas:2", "erasure:2+1":
+            with self.subTest(redundancy=redundancy):
+                self.check_damaged_node(redundancy)
+
+    def check_damaged_node(self, redundancy):
         choose = random.Random(7)
-        source = job_store("replicas:2", "PIC")
-        store = self.copy(source)
-        hit = [p for p in (store / "node-1").iterdir() if p.name.startswith(("segment-", "copy-", "manifest-"))]
+        source = job_store(redundancy, "PIC")
+        store = self.copy(source, name=redundancy)
+        hit = [p for p in (store / "node-1").iterdir() if p.name.startswith(KINDS)]
         damaged = {}
         for file in hit:
             damage(file, choose)
@@ -214,10 +336,11 @@ class Repair(ToolTest):
             self.assertEqual(file.read_bytes(), damaged[file.name], "what was damaged is kept as it was")
 
     def test_nothing_is_done_where_nothing_is_wrong(self):
-        store = self.copy(job_store("replicas:2", "PIC"))
-        before = files_that_matter(store)
-        self.assertEqual(self.repair(store)["repair"], {"steps": [], "refused": []})
-        self.assertEqual(files_that_matter(store), before)
+        for redundancy in "replicas:2", "erasure:2+1", "erasure:2+2":
+            store = self.copy(job_store(redundancy, "PIC"), name=redundancy)
+            before = files_that_matter(store)
+            self.assertEqual(self.repair(store)["repair"], {"steps": [], "refused": []})
+            self.assertEqual(files_that_matter(store), before)
 
     def test_a_node_without_a_number_is_made_anew_by_hand_first(self):
         source = self.copy(job_store("replicas:2", "PIC"), name="named")

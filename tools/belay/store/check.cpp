@@ -35,8 +35,9 @@ void say_report(const Shell& shell, const StoreView& view, const CheckReport& re
     shell.say(fmt::format("{} files that no version needs ({}); a job removes them in time",
                           report.leftovers.size(), format_bytes(bytes)));
   if (!report.replaced.empty())
-    shell.say(fmt::format("{} segments are missing; other files have what versions need of them",
-                          report.replaced.size()));
+    shell.say(fmt::format(
+        "{} segments and shards are missing; other files have what versions need of them",
+        report.replaced.size()));
   const std::string verdict =
       report.flaws.empty()
           ? paint("no damage", Colour::green, shell.colours())

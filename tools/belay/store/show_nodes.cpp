@@ -85,13 +85,13 @@ void say_safety(const Shell& shell, const inspect::VersionView& version, const S
 
 void say_nodes(const Shell& shell, const inspect::StoreView& view, const ShownNodes& shown) {
   Table table({"NODE", ">MANIFESTS", "OF RANKS", ">SEGMENTS", ">SIZE", "OF RANKS", ">COPIES",
-               ">SIZE", "OF RANKS"});
+               ">SIZE", "OF RANKS", ">SHARDS", ">SIZE"});
   for (std::size_t node = 0; node < shown.shares.size(); ++node) {
-    const auto& [manifests, segments, copies] = shown.shares[node];
+    const auto& [manifests, segments, copies, shards] = shown.shares[node];
     table.add({node_text(view, node), std::to_string(manifests.count), ranks_text(manifests.ranks),
                std::to_string(segments.count), format_bytes(segments.bytes),
                ranks_text(segments.ranks), std::to_string(copies.count), format_bytes(copies.bytes),
-               ranks_text(copies.ranks)});
+               ranks_text(copies.ranks), std::to_string(shards.count), format_bytes(shards.bytes)});
   }
   shell.say(paint("Nodes", Colour::bold, shell.colours()));
   for (const std::string& line : table.lines(shell.colours(), 2)) shell.say(line);
@@ -105,7 +105,8 @@ nlohmann::json nodes_json(const inspect::StoreView& view, const ShownNodes& show
                              {"directory", view.nodes()[node].directory},
                              {"manifests", sum_json(share.manifests)},
                              {"segments", sum_json(share.segments)},
-                             {"copies", sum_json(share.copies)}});
+                             {"copies", sum_json(share.copies)},
+                             {"shards", sum_json(share.shards)}});
   }
   const inspect::Spread& spread = shown.spread;
   json["safety"] = {{"as_level", spread.short_blocks == 0 && spread.short_manifests == 0},

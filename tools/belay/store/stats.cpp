@@ -16,12 +16,13 @@ using inspect::VersionView;
 struct Totals {
   std::size_t whole = 0;
   std::uint64_t protected_bytes = 0;  ///< of all whole versions
-  std::size_t manifests = 0, segments = 0, copies = 0, others = 0;
-  std::uint64_t manifest_bytes = 0, segment_bytes = 0, copy_bytes = 0, other_bytes = 0;
+  std::size_t manifests = 0, segments = 0, copies = 0, shards = 0, others = 0;
+  std::uint64_t manifest_bytes = 0, segment_bytes = 0, copy_bytes = 0, shard_bytes = 0,
+                other_bytes = 0;
   std::uint64_t live_bytes = 0, retained_bytes = 0;
 
   std::uint64_t file_bytes() const {
-    return manifest_bytes + segment_bytes + copy_bytes + other_bytes;
+    return manifest_bytes + segment_bytes + copy_bytes + shard_bytes + other_bytes;
   }
 };
 
@@ -38,13 +39,16 @@ Result<Totals> totals_of(const StoreView& view) {
       const bool manifest = finished && file.parsed->kind == format::NameKind::manifest;
       const bool segment = finished && file.parsed->kind == format::NameKind::segment;
       const bool copy = finished && file.parsed->kind == format::NameKind::copy;
+      const bool shard = finished && file.parsed->kind == format::NameKind::shard;
       ++(manifest  ? totals.manifests
          : segment ? totals.segments
          : copy    ? totals.copies
+         : shard   ? totals.shards
                    : totals.others);
       (manifest  ? totals.manifest_bytes
        : segment ? totals.segment_bytes
        : copy    ? totals.copy_bytes
+       : shard   ? totals.shard_bytes
                  : totals.other_bytes) += file.bytes;
     }
   }
@@ -66,6 +70,8 @@ void say_totals(const Shell& shell, const StoreView& view, const Totals& totals)
   line(fmt::format("  {} segments", totals.segments), format_bytes(totals.segment_bytes));
   if (totals.copies > 0)
     line(fmt::format("  {} copies", totals.copies), format_bytes(totals.copy_bytes));
+  if (totals.shards > 0)
+    line(fmt::format("  {} shards", totals.shards), format_bytes(totals.shard_bytes));
   line(fmt::format("  {} manifests", totals.manifests), format_bytes(totals.manifest_bytes));
   line(fmt::format("  {} others", totals.others), format_bytes(totals.other_bytes));
   line("live (the newest version)", format_bytes(totals.live_bytes));
@@ -100,6 +106,7 @@ nlohmann::json stats_json(const StoreView& view, const Totals& totals) {
   json["versions"] = {{"known", view.versions().size()}, {"whole", totals.whole}};
   json["files"] = {{"segments", {{"count", totals.segments}, {"bytes", totals.segment_bytes}}},
                    {"copies", {{"count", totals.copies}, {"bytes", totals.copy_bytes}}},
+                   {"shards", {{"count", totals.shards}, {"bytes", totals.shard_bytes}}},
                    {"manifests", {{"count", totals.manifests}, {"bytes", totals.manifest_bytes}}},
                    {"others", {{"count", totals.others}, {"bytes", totals.other_bytes}}},
                    {"bytes", totals.file_bytes()}};
