@@ -33,13 +33,15 @@ TEST(History, StragglersOfAKilledJobAreStoppedByTheNext) {
   EXPECT_GT(stopped, 0u);
 }
 
-TEST(History, NodesThatKeepCopiesForEachOtherAreLostAndHealed) {
+class LostNodes : public ::testing::TestWithParam<HistoryKind> {};
+
+TEST_P(LostNodes, AreHealedAndEveryBlockIsAsSafeAsBefore) {
   TaskThreads threads;
   std::uint64_t losses = 0;
   std::uint64_t healings = 0;
   std::uint64_t walks = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    const auto outcome = run_history(seed, threads, false, HistoryKind::replicas);
+    const auto outcome = run_history(seed, threads, false, GetParam());
     EXPECT_TRUE(outcome.violations.empty()) << "seed " << seed << ": " << outcome.violations[0];
     losses += outcome.losses;
     healings += outcome.healings;
@@ -49,6 +51,12 @@ TEST(History, NodesThatKeepCopiesForEachOtherAreLostAndHealed) {
   EXPECT_GT(healings, 3u);
   EXPECT_GT(walks, 20u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LostNodes,
+                         ::testing::Values(HistoryKind::replicas, HistoryKind::erasure),
+                         [](const auto& kind) {
+                           return kind.param == HistoryKind::replicas ? "Copies" : "Parity";
+                         });
 
 class OracleTest : public ::testing::Test {
  protected:

@@ -9,6 +9,16 @@
 
 namespace belay::simulator {
 
+namespace {
+
+std::set<std::string> names_of(const VersionInfo& version) {
+  std::set<std::string> names;
+  for (const RegionInfo& region : version.regions) names.insert(region.name);
+  return names;
+}
+
+}  // namespace
+
 RestoreEvent& SharedRun::event(std::size_t index, std::optional<Version> asked) {
   while (events.size() <= index) {
     events.emplace_back();
@@ -184,6 +194,7 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
   // It may have fallen back to a version that has other regions.
   if (!restored && !allow_missing && shared_->node_was_lost) event.disturbed = true;
   part.returned = true;
+  part.fell_back = part.fell_back || oracle().any_damage();
   part.after = application_.state();
   if (restored)
     part.version = *restored;
@@ -210,7 +221,12 @@ bool RankRun::knows_regions(const std::vector<VersionInfo>& versions) const {
   if (!plan_->exact_regions || plan_->early_faults || versions.empty()) return false;
   if (!shared_->history->replicas) return !oracle().any_damage();
   const auto newest = shared_->walk.newest_provable();
-  return newest && newest->version == versions.front().version;
+  if (!newest || newest->version != versions.front().version) return false;
+  // A loss in this run may leave only an older one.
+  const auto names = names_of(versions.front());
+  return !(plan_->loss && plan_->loss->point) ||
+         std::all_of(versions.begin(), versions.end(),
+                     [&](const VersionInfo& version) { return names_of(version) == names; });
 }
 
 bool RankRun::ask_for(Session& session, Version version) {
@@ -236,11 +252,7 @@ bool RankRun::recover(Session& session) {
 bool RankRun::restore_newest(Session& session) {
   const auto versions = session.versions();
   const bool exact = knows_regions(versions);
-  if (exact) {
-    std::set<std::string> names;
-    for (const RegionInfo& region : versions.front().regions) names.insert(region.name);
-    if (!application_.protect(session, names)) return false;
-  }
+  if (exact && !application_.protect(session, names_of(versions.front()))) return false;
   const auto restored = restore(session, {}, !exact);
   if (over(restored)) return false;
   if (!restored) {
