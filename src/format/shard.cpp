@@ -124,7 +124,9 @@ Result<ShardDescription> decode_shard_description(std::span<const std::byte> byt
   if (bytes.size() != footer.description_bytes || checksum64(bytes) != footer.checksum)
     return damaged("description");
   WireReader reader(bytes);
-  BELAY_TRY(get_start(reader, kShardMagic));
+  BELAY_ASSIGN(const std::uint32_t version, get_start(reader, kShardMagic));
+  if (version != kCopiesFormat)
+    return fail(Code::corruption, "shards of format {} were never written", version);
   ShardDescription description;
   Stripe& stripe = description.stripe;
   stripe.number = reader.field<std::uint32_t>();

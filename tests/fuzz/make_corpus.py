@@ -136,6 +136,42 @@ def segments():
         REPAIRED + segment(four, 2, lambda e: [e[0] - e[5]] + e[1:], absent=(1,)))
 
 
+def shard(members, parity=1000, seat=0, index=0, scheme=(2, 1), version=2, checksums=None, number=5):
+    """`members` by seat: rank, size of the file, where its gap begins, its length."""
+    units = -(-parity // 65536) if checksums is None else checksums
+    head = b"BELAYSHD" + struct.pack("<II", version, number) + STORE + struct.pack("<QQQII", SEED, RUN, VERSION, 0, RANKS)
+    head += struct.pack("<QIIIBB10x", parity, seat, index, len(members), *scheme)
+    return head + b"".join(struct.pack("<IIQQQ", m[0], 0, *m[1:]) for m in members) + bytes(range(8)) * units
+
+
+def shards():
+    three = [(0, 4096, 0, 0), (1, 8192, 200, 4096), (ANY_RANK, 0, 0, 0)]
+    small = shard(three)
+    put("shard", "small", REPAIRED + small)
+    put("shard", "no-parity", REPAIRED + shard([(ANY_RANK, 0, 0, 0)] * 3, parity=0))
+    put("shard", "three-units", REPAIRED + shard(three, parity=140000))
+    put("shard", "two-and-two", REPAIRED + shard(three + [(2, 4096, 0, 0)], scheme=(2, 2), index=1, seat=3))
+    put("shard", "not-a-shard", AS_IT_IS + b"BELAYSEG")
+    put("shard", "bare-description", AS_IT_IS + small)
+    put("shard", "newer-version", REPAIRED + changed(small, 8, "I", 7))
+    put("shard", "older-version", REPAIRED + changed(small, 8, "I", 1))
+    put("shard", "of-a-rank", REPAIRED + changed(small, 56, "I", 1))
+    put("shard", "parity-2-63", REPAIRED + changed(small, 64, "Q", 1 << 63))
+    put("shard", "seat-past-the-end", REPAIRED + changed(small, 72, "I", 3))
+    put("shard", "index-past-the-end", REPAIRED + changed(small, 76, "I", 1))
+    put("shard", "seats-2-27", REPAIRED + changed(small, 80, "I", 1 << 27))
+    put("shard", "seats-wrap-times-32", REPAIRED + changed(small, 80, "I", (1 << 32) - 1))
+    put("shard", "too-few-seats", REPAIRED + shard(three, scheme=(3, 1)))
+    put("shard", "no-scheme", REPAIRED + shard(three, scheme=(0, 0)))
+    put("shard", "reserved", REPAIRED + changed(small, 90, "B", 1))
+    put("shard", "rank-twice", REPAIRED + shard([three[0]] * 3))
+    put("shard", "rank-that-is-none", REPAIRED + shard(three[:2] + [(RANKS, 4096, 0, 0)]))
+    put("shard", "gap-wraps", REPAIRED + shard(three[:2] + [(2, 4096, (1 << 64) - 1, 2)]))
+    put("shard", "size-of-no-file", REPAIRED + shard(three[:2] + [(2, 100, 0, 0)]))
+    put("shard", "bytes-of-nobody", REPAIRED + shard(three[:2] + [(ANY_RANK, 4096, 0, 0)]))
+    put("shard", "a-checksum-too-few", REPAIRED + shard(three, checksums=0))
+
+
 def run_records():
     def record(application, host, ranks=4):
         return (b"BELAYRUN" + struct.pack("<II", 1, 0) + STORE +
@@ -185,5 +221,5 @@ def options():
 
 
 if __name__ == "__main__":
-    for write in (manifests, segments, run_records, names, options):
+    for write in (manifests, segments, shards, run_records, names, options):
         write()

@@ -5,6 +5,7 @@
 To make a golden store anew, where docs/format.md says that its bytes may change:
   rm -r tests/golden/store-1 && build/release/bin/make_store store-1 tests/golden/store-1
 """
+import itertools
 import json
 import os
 import pathlib
@@ -22,6 +23,7 @@ DOCUMENT = HERE.parent.parent / "docs" / "format.md"
 # Name -> ranks, application.
 STORES = {"store-1": (1, "golden"), "ranks-1": (3, "golden"), "example-1": (1, "heat")}
 WITH_COPIES = "copies-2"
+WITH_STRIPES = "stripes-2"
 DAMAGES = 200
 SEED = 1
 
@@ -124,7 +126,7 @@ class GoldenStores(unittest.TestCase):
                 self.assertEqual(dump(name, [self.copy(name, name)]), [{"versions": versions, "error": ""}])
 
     def test_stores_made_anew_have_the_checked_in_bytes(self):
-        for name in [*STORES, WITH_COPIES]:
+        for name in [*STORES, WITH_COPIES, WITH_STRIPES]:
             with self.subTest(name):
                 made = self.scratch / name
                 subprocess.run([os.environ["MAKE_STORE"], name, str(made)], check=True, timeout=60)
@@ -235,6 +237,37 @@ class GoldenStores(unittest.TestCase):
                     self.assertEqual(versions, intact, "any one file may be lost")
                 costs += versions != intact
         self.assertGreater(costs, 0, "some damage should cost a version")
+
+    def test_the_formula_of_the_document_gives_the_shards_of_a_store_with_stripes(self):
+        store = HERE / WITH_STRIPES
+        intact, complaints = describe(store)
+        self.assertEqual((len(intact), complaints), (2, []))
+        found, _ = read_store.read_files(store)
+        self.assertEqual(len(found["shard"]), 16)
+        self.assertTrue(any(m["gap_bytes"] for shard in found["shard"].values() for m in shard["table"]), "no gap")
+        for shard in found["shard"].values():
+            self.assertTrue(shard["parity"])
+            self.assertEqual(read_store.parity_of(shard, found["segment"]), shard["parity"])
+
+    def test_each_damaged_byte_of_a_shard_is_noticed_by_both_readers(self):
+        damager = Damager(SEED)
+        intact, _ = describe(HERE / WITH_STRIPES)
+        stores = [self.copy(WITH_STRIPES, f"stripes-{i}") for i in range(40)]
+        for store in stores:
+            damager.flip(damager.random.choice(sorted(store.glob("node-*/shard-*"))))
+        for store, found in zip(stores, inspect(stores)):
+            versions, complaints = describe(store)
+            self.assertEqual((versions, len(complaints)), (intact, 1))
+            self.assertEqual(found, {"versions": intact, "flaws": 1})
+
+    def test_a_store_with_stripes_is_read_with_any_two_nodes_lost(self):
+        intact, _ = describe(HERE / WITH_STRIPES)
+        losses = list(itertools.combinations(range(4), 2))
+        stores = [self.copy(WITH_STRIPES, f"without-{a}-{b}") for a, b in losses]
+        for store, lost in zip(stores, losses):
+            for node in lost:
+                shutil.rmtree(store / f"node-{node}")
+        self.assertEqual(inspect(stores), [{"versions": intact, "flaws": 0}] * len(losses))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 // Writes a golden store: the same bytes on every machine, through the library as programs use it.
 // Only what a real store takes from outside (clock, random numbers, host, process) is fixed.
 //
-//   make_store NAME DIRECTORY     NAME: store-1, ranks-1, example-1 or copies-2; DIRECTORY must not
-//                                 exist
+//   make_store NAME DIRECTORY     NAME: store-1, ranks-1, example-1, copies-2 or stripes-2;
+//   DIRECTORY
+//                                 must not exist
 #include <belay/belay.hpp>
 
 #include "conformance/thread_ranks.hpp"
@@ -306,6 +307,36 @@ void make_copies_2(const std::string& directory) {
   }
 }
 
+/// A version of erasure:2+2 on four nodes, and one of what changed. Some blocks are natural copies.
+void play_striped_rank(std::unique_ptr<ranks::Group>& group, const std::string& directory) {
+  const Rank rank = group->rank();
+  Scene scene{.seed = 11};
+  scene.options = {.store = directory,
+                   .application = "golden",
+                   .block = 512,
+                   .keep = 3,
+                   .background = "inline",
+                   .redundancy = "erasure:2+2",
+                   .ranks_per_node = 1};
+  Session session = open_fixed(scene, [&](std::uint64_t, os::Clock&) {
+    return Result<std::unique_ptr<ranks::Group>>(std::move(group));
+  });
+  std::vector<double> own = counted<double>(100 + 300 * rank, static_cast<int>(rank) + 1);
+  std::vector<std::uint16_t> shared = counted<std::uint16_t>(700, 9);
+  must(session.protect("own", own));
+  must(session.protect("shared", shared));
+  take_version(session, scene);
+  own[rank] = 0.125;
+  take_version(session, scene);
+  must(session.close());
+}
+
+void make_stripes_2(const std::string& directory) {
+  ranks::play_ranks(4, ranks::kPatience, [&](std::unique_ptr<ranks::Group>& group) {
+    play_striped_rank(group, directory);
+  });
+}
+
 /// Who held it says nothing about the store.
 void remove_locks(const std::string& directory) {
   for (const auto& node : std::filesystem::directory_iterator(directory))
@@ -317,12 +348,15 @@ void remove_locks(const std::string& directory) {
 
 int main(int count, char** arguments) {
   using namespace belay::golden;
-  const std::map<std::string, void (*)(const std::string&)> makers = {{"store-1", make_store_1},
-                                                                      {"ranks-1", make_ranks_1},
-                                                                      {"example-1", make_example_1},
-                                                                      {"copies-2", make_copies_2}};
+  const std::map<std::string, void (*)(const std::string&)> makers = {
+      {"store-1", make_store_1},
+      {"ranks-1", make_ranks_1},
+      {"example-1", make_example_1},
+      {"copies-2", make_copies_2},
+      {"stripes-2", make_stripes_2}};
   if (count != 3 || !makers.contains(arguments[1]) || std::filesystem::exists(arguments[2])) {
-    std::fprintf(stderr, "use: make_store store-1|ranks-1|example-1|copies-2 NEW_DIRECTORY\n");
+    std::fprintf(stderr,
+                 "use: make_store store-1|ranks-1|example-1|copies-2|stripes-2 NEW_DIRECTORY\n");
     return 2;
   }
   makers.at(arguments[1])(arguments[2]);

@@ -30,6 +30,10 @@ MANIFEST_HEADER = ("<8sIIQ16sQQQIIQQq128sQIIBB4B10s",
 LEDGER = ("<16Q", "version protected_bytes untouched_bytes unchanged_bytes duplicate_here_bytes "
           "duplicate_elsewhere_bytes written_bytes carried_bytes encoded_bytes file_bytes settle_ns detect_ns stage_ns "
           "wait_ns blocking_ns durable_ns")
+SHARD = ("<8sII16sQQQIIQIIIBB10s", "magic format number store seed run version rank ranks parity_bytes seat index seats "
+         "members shards reserved")
+SHARD_FOOTER = "<8sQQQ16sQQ", "magic begin size checksum reserved file_bytes own_checksum"
+MEMBER = "<I4sQQQ", "rank reserved file_bytes gap_begin gap_bytes"
 SEGMENT = "<QQQIHBB", "run version file_bytes rank copies nodes shards"
 REGION = "<QIBBBB", "bytes element_bytes kind dimensions name type_name"
 MANIFEST_FOOTER = "<8sQ16s", "magic size checksum"
@@ -37,7 +41,7 @@ HASHES = ["xxh3", "md5", "sha1", "sha256"]
 ANY_RANK = 0xFFFFFFFF
 KINDS = "bytes i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128 opaque serialized".split()
 SIX, TEN = "([0-9]{6}|[1-9][0-9]{6,})", "([0-9]{10}|[1-9][0-9]{10,})"
-NAME = re.compile(f"(settled)|(run)-{SIX}|(closed)-{SIX}-{TEN}|(segment|copy|manifest)-{SIX}-{TEN}-{SIX}")
+NAME = re.compile(f"(settled)|(run)-{SIX}|(closed)-{SIX}-{TEN}|(segment|copy|shard|manifest)-{SIX}-{TEN}-{SIX}")
 
 
 class Damage(Exception):
@@ -153,6 +157,63 @@ def read_segment(data):
     return segment
 
 
+def read_shard(data):
+    footer = Reader(data, len(data) - 64).decode(SHARD_FOOTER, b"DHSYALEB")
+    begin, end = footer["begin"], footer["begin"] + footer["size"]
+    require(footer["own_checksum"] == sum64(data[-64:-8]), "the footer's checksum does not match")
+    require(footer["file_bytes"] == len(data) == round_up(end + 64, 4096), "a wrong size")
+    require(footer["checksum"] == sum64(data[begin:end]), "the description's checksum does not match")
+    reader = Reader(data, begin)
+    shard = reader.decode(SHARD, b"BELAYSHD")
+    parity, k, m, n = data[:shard["parity_bytes"]], shard["members"], shard["shards"], shard["seats"]
+    require(shard["format"] == 2 and shard["rank"] == 0 < shard["ranks"], "a shard of a rank, or of format 1")
+    require(k > 0 < m and n >= k + m and shard["seat"] < n and shard["index"] < m, "a seat or shard that is none")
+    require(round_up(shard["parity_bytes"], 64) == begin, "the description is not behind the parity")
+    table = [reader.decode(MEMBER) for _ in range(n)]
+    ranks = [member["rank"] for member in table if member["rank"] != ANY_RANK]
+    require(len(set(ranks)) == len(ranks) and max(ranks, default=-1) < shard["ranks"], "a rank twice, or none")
+    for member in table:
+        rank, size, gap, length = member.values()
+        require(gap + length <= size and size % 4096 == 0 and (size > 0) == (rank != ANY_RANK), "no such member")
+    for at in range(0, len(parity), 65536):
+        sum_of_unit = int.from_bytes(reader.take(8), "little")
+        require(sum_of_unit == sum64(parity[at:at + 65536]), f"the parity at byte {at} does not match its checksum")
+    require(reader.at == end, "the description has another length")
+    reader.zeros_until(len(data) - 64)
+    Reader(data, len(parity)).zeros_until(begin)
+    return {**shard, "rank": 256 * shard["number"] + shard["index"], "table": table, "parity": parity}
+
+
+EXP = [1]
+while len(EXP) < 255:
+    EXP.append(EXP[-1] << 1 ^ (0x11D if EXP[-1] & 128 else 0))
+LOG = {power: exponent for exponent, power in enumerate(EXP)}
+
+
+def times(content, numerator, denominator):
+    """Each byte times numerator / denominator in GF(2^8)."""
+    shift = LOG[numerator] - LOG[denominator]
+    return content.translate(bytes([0] + [EXP[(LOG[x] + shift) % 255] for x in range(1, 256)]))
+
+
+def parity_of(shard, segments):
+    """What the formula of the document makes of the members; None if one is missing."""
+    k, n, i = shard["members"], shard["seats"], shard["index"]
+    codeword, chunks = (shard["seat"] - k - i) % n, []
+    for j in range(k):
+        rank, size, gap, length = shard["table"][(codeword + j) % n].values()
+        segment = segments.get((shard["run"], shard["version"], rank), {"data": b""})
+        if len(segment["data"]) != size:
+            return None
+        member = segment["data"][:gap] + segment["data"][gap + length:]
+        c = round_up(-(-len(member) // k), 64)
+        chunks.append(times(member[j * c:(j + 1) * c], k ^ j, (k + i) ^ j))
+    parity = 0
+    for chunk in chunks:
+        parity ^= int.from_bytes(chunk, "little")
+    return parity.to_bytes(max(map(len, chunks)), "little")
+
+
 def read_manifest(data):
     reader = Reader(data)
     manifest = reader.decode(MANIFEST_HEADER, b"BELAYMAN")
@@ -207,7 +268,7 @@ def key_of(origin):
 
 def read_files(store):
     """Contents by kind and numbers of the name (or path), and what is wrong. Other names are ignored."""
-    found, errors = {"run": {}, "settled": {}, "closed": {}, "segment": {}, "copy": {}, "manifest": {}}, []
+    found, errors = {"run": {}, "settled": {}, "closed": {}, "segment": {}, "copy": {}, "shard": {}, "manifest": {}}, []
     for file in sorted(file for file in store.glob("node-*/*") if file.is_file()):
         match = NAME.fullmatch(file.name)
         kind, *key = filter(None, match.groups()) if match else [None]
@@ -215,8 +276,11 @@ def read_files(store):
         if not kind or any(n >> bits for n, bits in zip(key, (64, 64, 32))):
             continue
         try:
-            read = {"segment": read_segment, "copy": read_segment, "manifest": read_manifest}.get(kind, read_record)
+            read = {"segment": read_segment, "copy": read_segment, "shard": read_shard,
+                    "manifest": read_manifest}.get(kind, read_record)
             content = {**read(data := file.read_bytes()), "file_bytes": len(data)}
+            if kind == "segment":
+                content["data"] = data
             require(max(key[:2], default=0) <= 1 << 62, "no run or version has such a number")
             origin = key_of(content) if len(key) == 3 else (content["run"], *key[1:])
             require(not key or origin == key, "the content is of another file than the name")
@@ -278,6 +342,9 @@ def describe(store):
     found, errors = read_files(store)
     if len({(content["store"], content["seed"]) for contents in found.values() for content in contents.values()}) > 1:
         errors.append("files of different stores are mixed")
+    for file, shard in found["shard"].items():
+        if parity_of(shard, found["segment"]) not in (None, shard["parity"]):
+            errors.append(f"{file.relative_to(store)}: the parity is not that of the members")
     versions = []
     for run, version in sorted({key[:2] for key in found["manifest"]}):
         manifests = [m for key, m in sorted(found["manifest"].items()) if key[:2] == (run, version)]
