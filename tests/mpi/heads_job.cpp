@@ -27,12 +27,13 @@ namespace {
 
 using Numbers = std::vector<std::uint64_t>;
 
-/// Half of it is the same on all ranks; a tenth changes with each step.
+/// A half of it is the same on all ranks; a tenth changes with each step, and it grows.
 Numbers numbers_of(int rank, std::uint64_t step) {
-  Numbers numbers(std::size_t{200'000} + 10'000 * static_cast<std::size_t>(rank));
+  constexpr std::size_t kShared = 100'000;
+  Numbers numbers(2 * kShared + 10'000 * static_cast<std::size_t>(rank) + 3'000 * step);
   std::mt19937_64 random(7);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (i == numbers.size() / 2) random.seed(static_cast<unsigned>(100 + rank));
+    if (i == kShared) random.seed(static_cast<unsigned>(100 + rank));
     numbers[i] = random();
   }
   for (std::size_t i = 0; i < numbers.size(); i += 10'000)

@@ -54,22 +54,42 @@ class Heads(unittest.TestCase):
         self.lose(2)
         self.expect_step(7, self.run_job(4, 2, 1, "multiple", 6, 7), 4, 2, 1)
 
+    def test_heads_make_parity_and_nodes_are_lost(self):
+        settings = {"BELAY_REDUNDANCY": "erasure:2+1"}
+        self.expect_step(3, self.run_job(4, 1, 1, "single", 1, 3, **settings), 4, 1, 1)
+        self.lose(1)
+        self.expect_step(5, self.run_job(4, 1, 1, "multiple", 4, 5, **settings), 4, 1, 1)
+        self.lose(3)
+        self.expect_step(6, self.run_job(4, 1, 0, "single", 6, 6, **settings), 4, 1, 0)
+
+    def test_ten_versions_that_grow_and_carry_survive_lost_nodes(self):
+        settings = {"BELAY_REDUNDANCY": "erasure:2+2", "BELAY_SEGMENTS": "3"}
+        self.expect_step(10, self.run_job(4, 1, 1, "single", 1, 10, **settings), 4, 1, 1)
+        self.lose(0)
+        self.lose(2)
+        self.expect_step(11, self.run_job(4, 1, 1, "single", 11, 11, **settings), 4, 1, 1)
+        self.lose(1)
+        self.lose(3)
+        self.expect_step(12, self.run_job(4, 1, 0, "multiple", 12, 12, **settings), 4, 1, 0)
+
     def test_several_heads_on_a_node(self):
         self.expect_step(2, self.run_job(2, 3, 2, "single", 1, 2), 2, 3, 2)
         self.lose(0)
         self.expect_step(3, self.run_job(2, 3, 2, "single", 3, 3), 2, 3, 2)
 
     def test_a_head_is_killed_in_the_middle_of_a_version(self):
-        for last, threads in ((2, "single"), (4, "multiple")):
+        for last, threads, redundancy in ((2, "single", "replicas:2"),
+                                          (4, "multiple", "erasure:2+1")):
             done = self.run_job(4, 2, 1, threads, last - 1, last, 2, self.place / f"now-{last}",
-                                BELAY_TIMEOUT=f"{TIMEOUT}s")
+                                BELAY_TIMEOUT=f"{TIMEOUT}s", BELAY_REDUNDANCY=redundancy)
             lost = re.findall(r"^rank (\d) lost a peer after ([0-9.]+) s$", done.stdout, re.M)
             self.assertEqual(sorted(rank for rank, _ in lost), [str(rank) for rank in range(8)],
                              done.stdout + done.stderr)
             # One call may wait for a head, the next for ranks; the machine may be busy.
             for _, seconds in lost:
                 self.assertLess(float(seconds), 3 * TIMEOUT + 10)
-            self.expect_step(last, self.run_job(4, 2, 1, threads, last, last), 4, 2, 1)
+            done = self.run_job(4, 2, 1, threads, last, last, BELAY_REDUNDANCY=redundancy)
+            self.expect_step(last, done, 4, 2, 1)
 
     def test_too_few_ranks_are_one_error_on_all_before_anything_is_written(self):
         done = self.run_job(2, 1, 2, "single", 1, 1)

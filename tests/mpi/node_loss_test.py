@@ -20,6 +20,8 @@ JOB = ["--rows", "200", "--cols", "256", "--steps", "60"]
 
 
 class NodeLoss(unittest.TestCase):
+    calm = {}  # by number of ranks: the digest of an undisturbed run
+
     def setUp(self):
         memory = pathlib.Path("/dev/shm")
         self.place = pathlib.Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
@@ -84,10 +86,10 @@ class NodeLoss(unittest.TestCase):
 
     def killed_job(self, redundancy, ranks, **more):
         """(digest of an undisturbed run, a store with several versions of a killed one)"""
-        settings = {name: value for name, value in more.items() if name.isupper()}
-        calm = self.digest(self.run_job("calm", redundancy, ranks, **settings))
+        if ranks not in self.calm:
+            self.calm[ranks] = self.digest(self.run_job("calm", "none", ranks))
         self.kill_after("killed", redundancy, ranks, 6, **more)
-        return calm, self.place / "killed"
+        return self.calm[ranks], self.place / "killed"
 
     def check_every_subset(self, redundancy, ranks, losses, dedup="collective", share=1):
         """Every `share`-th way to lose so many nodes."""
@@ -176,22 +178,66 @@ class NodeLoss(unittest.TestCase):
         self.assertEqual(self.digest(done), calm)
         self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
 
-    def test_a_node_lost_while_the_job_runs_is_written_anew(self):
+    def check_loss_while_the_job_runs(self, redundancy, first, later):
+        """Files of nodes `first` vanish between versions or during one, nodes `later` at the end."""
         lost = []
 
         def lose(newest):
             if newest == 2 and not lost:
-                lost.append(1)
-                for file in (self.place / "killed" / "node-1").glob("*-*-*-*"):
-                    with contextlib.suppress(FileNotFoundError):
-                        file.unlink()
+                for node in first:
+                    lost.append(node)
+                    for file in (self.place / "killed" / f"node-{node}").glob("*-*-*-*"):
+                        with contextlib.suppress(FileNotFoundError):
+                            file.unlink()
 
-        calm, killed = self.killed_job("replicas:2", 4, during=lose)
+        calm, killed = self.killed_job(redundancy, 4, during=lose)
         self.assertTrue(lost)
-        shutil.rmtree(killed / "node-2")  # what was lost first must be safe again by now
-        done = self.run_job("killed", "replicas:2", 4)
+        for node in later:  # what was lost first must be safe again by now
+            shutil.rmtree(killed / f"node-{node}")
+        done = self.run_job("killed", redundancy, 4)
         self.assertEqual(self.digest(done), calm)
         self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
+
+    def test_a_node_lost_while_the_job_runs_is_written_anew(self):
+        self.check_loss_while_the_job_runs("replicas:2", (1,), (2,))
+
+    def test_stripes_that_lose_nodes_while_the_job_runs_are_written_anew(self):
+        self.check_loss_while_the_job_runs("erasure:2+2", (1, 3), (0, 2))
+
+    def check_kill_during_a_restore(self, redundancy, lost):
+        """The job is killed a little later each time, from its start until it has healed."""
+        calm, killed = self.killed_job(redundancy, 4)
+        for node in lost:
+            shutil.rmtree(killed / f"node-{node}")
+        before = max(self.versions("killed"))
+        for attempt in range(6):
+            with subprocess.Popen(self.command(4, "--pace", "20"),
+                                  env=self.environment("killed", redundancy),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as launcher:
+                deadline = time.monotonic() + SECONDS
+                # A lost node has its directory again when the job has opened the store.
+                while not all((killed / f"node-{n}" / "lock").exists() for n in lost) \
+                        or (attempt == 5 and max(self.versions("killed")) == before):
+                    self.assertIsNone(launcher.poll(), "it ended before it could be killed")
+                    self.assertLess(time.monotonic(), deadline, "no restore")
+                    time.sleep(0.002)
+                time.sleep(0.01 * attempt)
+                for process in self.descendants(launcher.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+                launcher.wait(SECONDS)
+            if attempt < 5:
+                for node in lost:
+                    (killed / f"node-{node}" / "lock").unlink(missing_ok=True)
+        done = self.run_job("killed", redundancy, 4)
+        self.assertEqual(self.digest(done), calm)
+        self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
+
+    def test_a_job_killed_during_the_restore_from_copies_restores_again(self):
+        self.check_kill_during_a_restore("replicas:2", (1,))
+
+    def test_a_job_killed_during_the_restore_from_parity_restores_again(self):
+        self.check_kill_during_a_restore("erasure:2+2", (0, 3))
 
     def test_more_copies_than_nodes_are_refused_before_anything_is_written(self):
         done = self.run_job("refused", "replicas:5", 4)
