@@ -85,7 +85,7 @@ const std::vector<Candidate>& Fetch::candidates_for(const SegmentId& id) {
     if (other.id.key == id.key && other.id != id) ids.push_back(other.id);
   for (const SegmentId& each : ids)
     for (const auto& holder : whereabouts_.holders(each))
-      if (!whereabouts_.is_global(holder.place))  // read_global() has looked there
+      if (!whereabouts_.is_global(holder.place))  // read_global() looks there
         found->second.push_back({holder.keeper, {each, holder.kind, holder.place}});
   return found->second;
 }

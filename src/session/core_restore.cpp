@@ -126,42 +126,36 @@ Result<void> SessionCore::fill(const Manifest& manifest,
   auto lost = session::read_regions(equipment, readers, manifest, matches);
   std::vector<session::LostFile> damaged;
   if (lost) damaged = damaged_here(lost->blocks);
-  if (lost && parts_.claim.global && !lost->blocks.empty()) {
-    auto read = session::read_global(equipment, readers, *parts_.claim.sight,
-                                     parts_.claim.whereabouts, manifest, lost->blocks);
-    if (read)
-      damaged.insert(damaged.end(), read->begin(), read->end());
-    else
-      lost = Unexpected(read.error());
-    if (lost && lost->blocks.empty()) lost->reason.reset();
-  }
-  if (parts_.group->size() == 1) {
-    if (together()) BELAY_TRY(tell_damaged(damaged));
-    if (!lost) return Unexpected(lost.error());
-    return lost->reason ? Result<void>(Unexpected(*lost->reason)) : Result<void>{};
-  }
-  // A rank that cannot read at all still answers the others.
-  auto fetched =
-      session::fetch_blocks(equipment, readers, *parts_.group, parts_.claim.whereabouts, manifest,
-                            lost ? lost->blocks : std::vector<session::LostBlock>{});
-  if (!fetched) return Unexpected(fetched.error());
-  BELAY_ASSIGN(auto rebuilt,
-               session::rebuild_blocks(equipment, *parts_.group, parts_.claim.whereabouts, manifest,
-                                       std::exchange(fetched->left, {})));
-  fetched->left = std::move(rebuilt.left);
-  if (together()) {
-    damaged.insert(damaged.end(), fetched->damaged.begin(), fetched->damaged.end());
+  std::vector<session::LostBlock> left;
+  if (lost) left = lost->blocks;
+  if (parts_.group->size() > 1) {
+    // A rank that cannot read at all still answers the others.
+    BELAY_ASSIGN(auto fetched,
+                 session::fetch_blocks(equipment, readers, *parts_.group, parts_.claim.whereabouts,
+                                       manifest, std::exchange(left, {})));
+    BELAY_ASSIGN(auto rebuilt,
+                 session::rebuild_blocks(equipment, *parts_.group, parts_.claim.whereabouts,
+                                         manifest, std::move(fetched.left)));
+    left = std::move(rebuilt.left);
+    damaged.insert(damaged.end(), fetched.damaged.begin(), fetched.damaged.end());
     damaged.insert(damaged.end(), rebuilt.damaged.begin(), rebuilt.damaged.end());
-    BELAY_TRY(tell_damaged(damaged));
   }
+  // Last: what is damaged on nodes must have been read to be known.
+  Result<std::vector<session::LostFile>> global;
+  if (parts_.claim.global && !left.empty())
+    global = session::read_global(equipment, readers, *parts_.claim.sight, parts_.claim.whereabouts,
+                                  manifest, left);
+  if (global) damaged.insert(damaged.end(), global->begin(), global->end());
+  if (together()) BELAY_TRY(tell_damaged(damaged));
   if (!lost) return Unexpected(lost.error());
-  if (fetched->left.empty()) return {};
-  const session::LostBlock& block = fetched->left.front();
+  if (!global) return Unexpected(global.error());
+  if (left.empty()) return {};
+  const session::LostBlock& block = left.front();
   if (lost->reason) return Unexpected(*lost->reason);
   return fail(Code::corruption,
               "{} blocks are in no file that is left, the first of them in region '{}': those who "
               "stored it in version {} were lost",
-              fetched->left.size(), block.wanted.region->name, block.id.key.version);
+              left.size(), block.wanted.region->name, block.id.key.version);
 }
 
 Result<void> SessionCore::heal(const RestoreOptions& options) {
