@@ -141,7 +141,7 @@ Result<void> SessionCore::fill(const Manifest& manifest,
     damaged.insert(damaged.end(), rebuilt.damaged.begin(), rebuilt.damaged.end());
   }
   // Last: what is damaged on nodes must have been read to be known.
-  Result<std::vector<session::LostFile>> global;
+  Result<std::vector<session::LostFile>> global = std::vector<session::LostFile>{};
   if (parts_.claim.global && !left.empty())
     global = session::read_global(equipment, readers, *parts_.claim.sight, parts_.claim.whereabouts,
                                   manifest, left);
