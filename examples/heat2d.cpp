@@ -171,12 +171,12 @@ int check(const picture::Tile& tile) {
 }
 
 int run(const Job& job) {
+  if (job.rows < job::ranks()) job::refuse("--rows: must be at least one for each rank");
   auto session = belay::open(MPI_COMM_WORLD);  // belay
   if (!session) job::stop(session.error());
   if (session->is_head()) return session->serve();
   job::compute_among(belay::comm(*session));
   const Share share = share_of(job);
-  if (job.rows < share.ranks) job::stop("--rows: must be at least one for each rank");
   long step = 0;
   std::vector<double> field = cold_plate(share);
   session->protect("step", step), session->protect("field", field);  // belay
