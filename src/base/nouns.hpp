@@ -55,6 +55,20 @@ struct SegmentId {
 /// a shard of the stripe that it is a member of.
 enum class FileKind : std::uint8_t { segment = 0, copy = 1, shard = 2 };
 
+/// How the blocks of an extent lie in a file. The values are part of the file format. `absent`: they
+/// do not; only other copies have them. `raw`: one after the other. The others are codecs.
+enum class CodecId : std::uint16_t {
+  raw = 0,
+  absent = 1,
+  lz4 = 2,
+  shuffle_lz4 = 3,
+  shuffle_zstd = 4,
+  delta1_zstd = 5,   ///< differences of neighbours, shuffled
+  delta2_zstd = 6,   ///< differences of differences, shuffled
+  lorenzo_zstd = 7,  ///< differences along all dimensions, shuffled
+  zstd_long = 8,     ///< no transform, and a window as large as the extent
+};
+
 /// How blocks are named. The values are part of the file format.
 enum class HashKind : std::uint8_t { xxh3 = 0, md5 = 1, sha1 = 2, sha256 = 3 };
 

@@ -21,9 +21,6 @@ inline constexpr std::uint32_t kFileAlignment = 4096;
 inline constexpr std::size_t kSegmentHeaderBytes = 128;
 inline constexpr std::size_t kSegmentFooterBytes = 64;
 
-/// How an extent's blocks lie in the file. `absent`: they do not; only the other copies have them.
-enum class CodecId : std::uint16_t { raw = 0, absent = 1 };
-
 struct SegmentHeader {
   Origin origin;
   HashKind hash = HashKind::xxh3;

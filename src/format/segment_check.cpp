@@ -17,6 +17,8 @@ Result<void> check_codec(Code code, const Extent& extent, std::size_t number, st
       if (extent.encoded_bytes == 0 && extent.offset == end) return {};
       return fail(code, "segment index: absent extent {} has {} bytes at {}, not 0 at {}", number,
                   extent.encoded_bytes, extent.offset, end);
+    default:
+      break;
   }
   return fail(code, "segment index: extent {} has the unknown codec {}", number,
               static_cast<unsigned>(extent.codec));

@@ -37,7 +37,7 @@ std::vector<format::Extent> SegmentOutline::extents() const {
   std::vector<format::Extent> extents;
   std::uint64_t offset = format::kSegmentHeaderBytes;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto codec = present[i] ? format::CodecId::raw : format::CodecId::absent;
+    const auto codec = present[i] ? CodecId::raw : CodecId::absent;
     if (extents.empty() || extents.back().codec != codec)
       extents.push_back({.offset = offset, .first_entry = i, .codec = codec});
     format::Extent& extent = extents.back();
@@ -78,7 +78,7 @@ Result<SegmentOutline> read_index(os::File& file, const format::SegmentHeader& h
   outline.present.resize(outline.entries.size());
   for (const format::Extent& extent : index.extents)
     for (std::uint64_t i = 0; i < extent.entries; ++i)
-      outline.present[extent.first_entry + i] = extent.codec != format::CodecId::absent;
+      outline.present[extent.first_entry + i] = extent.codec != CodecId::absent;
   return outline;
 }
 

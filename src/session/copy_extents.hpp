@@ -16,7 +16,7 @@ inline std::vector<format::Extent> extents_of(std::span<const format::IndexEntry
   std::vector<format::Extent> extents;
   std::uint64_t offset = format::kSegmentHeaderBytes;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto codec = present[i] ? format::CodecId::raw : format::CodecId::absent;
+    const auto codec = present[i] ? CodecId::raw : CodecId::absent;
     if (extents.empty() || extents.back().codec != codec)
       extents.push_back({.offset = offset, .first_entry = i, .codec = codec});
     format::Extent& extent = extents.back();

@@ -19,7 +19,7 @@ std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index) {
   std::vector<StoredBlock> blocks;
   blocks.reserve(index.entries.size());
   for (const format::Extent& extent : index.extents) {
-    if (extent.codec == format::CodecId::absent) continue;
+    if (extent.codec == CodecId::absent) continue;
     std::uint64_t offset = extent.offset;
     for (std::uint64_t i = extent.first_entry; i < extent.first_entry + extent.entries; ++i) {
       blocks.push_back({index.entries[i].fingerprint, index.entries[i].length, offset});

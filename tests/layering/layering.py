@@ -34,8 +34,10 @@ ALLOWED = {
     "files": {"base", "os", "vote", "model", "session"} | STAGES,
 }
 # Stages never include each other, with one exception: a tier holds files whose names and bytes are
-# those of format/.
-ALLOWED["store"] = ALLOWED["store"] | {"format"}
+# those of format/, with extents as codec/ made them.
+ALLOWED["store"] = ALLOWED["store"] | {"format", "codec"}
+ALLOWED["aggregate"] = ALLOWED["aggregate"] | {"format", "codec", "store"}
+ALLOWED["files"] = ALLOWED["files"] | {"inspect"}
 
 MPI_HEADER = "mpi.h"
 MPI_FOLDERS = {"comm", "marks", "transparent"}
