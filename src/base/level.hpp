@@ -31,10 +31,11 @@ struct Level {
     return {Kind::erasure, 1, members, shards};
   }
 
+  bool has_parity() const { return kind == Kind::erasure; }
   /// Any so many nodes may be lost (of each set).
-  std::uint32_t losses() const { return kind == Kind::erasure ? shards : copies - 1u; }
+  std::uint32_t losses() const { return has_parity() ? shards : copies - 1u; }
   /// So many nodes it takes.
-  std::uint32_t least_nodes() const { return kind == Kind::erasure ? members + shards : copies; }
+  std::uint32_t least_nodes() const { return has_parity() ? members + shards : copies; }
   bool operator==(const Level&) const = default;
 };
 

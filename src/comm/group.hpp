@@ -11,6 +11,7 @@
 #include "base/nouns.hpp"
 #include "comm/window.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,20 @@
 namespace belay::ranks {
 
 enum class Reduction { min, max, sum, bit_or };
+
+inline std::uint64_t combine(std::uint64_t a, std::uint64_t b, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::min:
+      return std::min(a, b);
+    case Reduction::max:
+      return std::max(a, b);
+    case Reduction::sum:
+      return a + b;
+    case Reduction::bit_or:
+      return a | b;
+  }
+  return a;
+}
 
 /// Bytes for one rank.
 struct Message {

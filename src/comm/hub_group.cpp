@@ -16,20 +16,6 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-std::uint64_t combine(std::uint64_t a, std::uint64_t b, Reduction reduction) {
-  switch (reduction) {
-    case Reduction::min:
-      return std::min(a, b);
-    case Reduction::max:
-      return std::max(a, b);
-    case Reduction::sum:
-      return a + b;
-    case Reduction::bit_or:
-      return a | b;
-  }
-  return a;
-}
-
 void put_word(Bytes& bytes, std::uint64_t word) {
   const auto raw = std::as_bytes(std::span(&word, 1));
   bytes.insert(bytes.end(), raw.begin(), raw.end());

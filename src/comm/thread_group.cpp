@@ -15,20 +15,6 @@ namespace {
 using Bytes = Meeting::Bytes;
 using Kind = Call::Kind;
 
-std::uint64_t combine(std::uint64_t a, std::uint64_t b, Reduction reduction) {
-  switch (reduction) {
-    case Reduction::min:
-      return std::min(a, b);
-    case Reduction::max:
-      return std::max(a, b);
-    case Reduction::sum:
-      return a + b;
-    case Reduction::bit_or:
-      return a | b;
-  }
-  return a;
-}
-
 class ThreadGroup : public Group {
  public:
   ThreadGroup(Rank rank, std::shared_ptr<Meeting> meeting)

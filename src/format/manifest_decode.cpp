@@ -43,7 +43,7 @@ Result<void> get_level(WireReader& reader, Manifest& manifest) {
     level = Level::replicas(first);
   else if (kind == static_cast<std::uint8_t>(Level::Kind::erasure))
     level = Level::erasure(first, second);
-  const bool has_second = level.kind == Level::Kind::erasure;
+  const bool has_second = level.has_parity();
   if (static_cast<std::uint8_t>(level.kind) != kind || (kind == 0 && first != 0) ||
       (!has_second && second != 0) || (has_second && (first == 0 || second == 0)))
     return fail(Code::corruption, "level {} {} {} is none", kind, first, second);

@@ -96,7 +96,7 @@ void RebuildPass::want_segments(const VersionView& version) {
     if (!part.manifest) continue;
     for (SegmentRef segment : part.manifest->segments) {
       // Stripes keep blocks safe by other means.
-      if (part.manifest->level.kind == Level::Kind::erasure) segment.nodes = 0;
+      if (part.manifest->level.has_parity()) segment.nodes = 0;
       if (segment.id.rank != kAnyRank) wanted_.emplace(segment.id, segment);
     }
   }

@@ -101,19 +101,4 @@ Result<StripeLayout> layout_of(const Stripe& stripe) {
   return StripeLayout::make({stripe.level.members, stripe.level.shards}, std::move(bytes));
 }
 
-Result<std::vector<StripeLayout>> layouts_of_set(
-    const ErasureScheme& scheme, std::span<const std::vector<std::uint64_t>> segment_bytes) {
-  std::size_t stripes = 0;
-  for (const auto& segments : segment_bytes) stripes = std::max(stripes, segments.size());
-  std::vector<StripeLayout> layouts;
-  for (std::size_t stripe = 0; stripe < stripes; ++stripe) {
-    std::vector<std::uint64_t> members;
-    for (const auto& segments : segment_bytes)
-      members.push_back(stripe < segments.size() ? segments[stripe] : 0);
-    BELAY_ASSIGN(auto layout, StripeLayout::make(scheme, std::move(members)));
-    layouts.push_back(std::move(layout));
-  }
-  return layouts;
-}
-
 }  // namespace belay::redundancy

@@ -126,10 +126,4 @@ class StripeLayout {
 /// That of a stripe: its members without their gaps.
 Result<StripeLayout> layout_of(const Stripe& stripe);
 
-/// The stripes of a set whose nodes have several segments each, one for each of their ranks, in the
-/// order of ranks: stripe j has the j-th of every node, and a member of length 0 where a node has
-/// fewer. `segment_bytes` by place. As StripeLayout::make().
-Result<std::vector<StripeLayout>> layouts_of_set(
-    const ErasureScheme& scheme, std::span<const std::vector<std::uint64_t>> segment_bytes);
-
 }  // namespace belay::redundancy

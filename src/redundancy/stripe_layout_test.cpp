@@ -168,25 +168,5 @@ TEST(StripeLayout, TakesTheLongestMembersAndRefusesLongerOnes) {
   EXPECT_FALSE(StripeLayout::make({2, 0}, {1, 2, 3}));
 }
 
-TEST(StripeLayout, NodesWithSeveralRanksGiveSeveralStripes) {
-  const std::vector<std::vector<std::uint64_t>> segments{{10, 20, 30}, {}, {40}, {50, 60}};
-  const auto layouts = layouts_of_set({2, 1}, segments);
-  ASSERT_TRUE(layouts);
-  ASSERT_EQ(layouts->size(), 3u);
-  const auto lengths = [&](std::size_t stripe) {
-    std::vector<std::uint64_t> all;
-    for (std::uint32_t place = 0; place < 4; ++place)
-      all.push_back((*layouts)[stripe].bytes_of({place}));
-    return all;
-  };
-  EXPECT_EQ(lengths(0), (std::vector<std::uint64_t>{10, 0, 40, 50}));
-  EXPECT_EQ(lengths(1), (std::vector<std::uint64_t>{20, 0, 0, 60}));
-  EXPECT_EQ(lengths(2), (std::vector<std::uint64_t>{30, 0, 0, 0}));
-
-  const auto none = layouts_of_set({2, 1}, std::vector<std::vector<std::uint64_t>>(3));
-  ASSERT_TRUE(none);
-  EXPECT_TRUE(none->empty());
-}
-
 }  // namespace
 }  // namespace belay::redundancy

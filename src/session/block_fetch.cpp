@@ -5,6 +5,7 @@
 #include "format/wire.hpp"
 #include "os/memory.hpp"
 #include "session/block_server.hpp"
+#include "session/inquiry.hpp"
 
 #include <algorithm>
 #include <map>
@@ -120,40 +121,19 @@ void Fetch::take(std::vector<Pending*>& asked, std::span<const std::byte> answer
 
 /// False: nobody asks any more.
 Result<bool> Fetch::ask_and_answer() {
-  std::vector<std::byte> keepers;
-  format::WireWriter writer(keepers);
-  for (const auto& [keeper, blocks] : asked_) writer.field(keeper);
-  BELAY_ASSIGN(const auto all, group_.gather(keepers));
-  bool any = false;
-  std::vector<Rank> askers;
-  for (Rank asker = 0; asker < all.size(); ++asker) {
-    format::WireReader reader(all[asker]);
-    any = any || reader.remaining() > 0;
-    while (reader.remaining() > 0)
-      if (reader.field<Rank>() == group_.rank()) askers.push_back(asker);
-  }
-  if (!any) return false;
-
-  std::vector<std::vector<std::byte>> questions;
-  std::vector<Rank> asked;
+  Letters questions;
   for (const auto& [keeper, blocks] : asked_) {
-    asked.push_back(keeper);
     std::vector<BlockQuestion> list;
     for (const Pending* block : blocks)
       list.push_back({(*block->candidates)[block->next].file, block->block.wanted.fingerprint,
                       block->block.wanted.length});
-    questions.push_back(encode_questions(list));
+    questions[keeper] = encode_questions(list);
   }
-  std::vector<ranks::Message> out;
-  for (std::size_t i = 0; i < asked.size(); ++i) out.push_back({asked[i], questions[i]});
-  BELAY_ASSIGN(const auto received, group_.exchange(out, askers));
-
-  std::vector<std::vector<std::byte>> answers;
-  for (const auto& bytes : received) answers.push_back(server_.answer(bytes));
-  out.clear();
-  for (std::size_t i = 0; i < askers.size(); ++i) out.push_back({askers[i], answers[i]});
-  BELAY_ASSIGN(const auto mine, group_.exchange(out, asked));
-  for (std::size_t i = 0; i < asked.size(); ++i) take(asked_[asked[i]], mine[i]);
+  BELAY_ASSIGN(const auto answers,
+               inquire(group_, questions, !questions.empty(),
+                       [&](std::span<const std::byte> asked) { return server_.answer(asked); }));
+  if (!answers) return false;
+  for (const auto& [keeper, answer] : *answers) take(asked_[keeper], answer);
   std::erase_if(pending_, [](const Pending& block) { return block.block.wanted.to == nullptr; });
   return true;
 }

@@ -3,6 +3,7 @@
 #include "base/try.hpp"
 #include "format/names.hpp"
 #include "session/core.hpp"
+#include "session/stripe_plan.hpp"
 #include "vote/agreement.hpp"
 
 #include <algorithm>
@@ -110,7 +111,10 @@ std::shared_ptr<session::Voyage> SessionCore::make_voyage(session::Cargo cargo) 
 
 Result<Version> SessionCore::share_and_seal(const Result<void>& captured, std::uint64_t entry_ns) {
   const bool may_hold = parts_.voyages || parts_.head;
-  const bool holds = captured && may_hold && capture_->reserve();
+  // A lack of memory here means that this version is shared at once.
+  const auto reserved =
+      within_memory([&]() -> Result<bool> { return captured && may_hold && capture_->reserve(); });
+  const bool holds = reserved && *reserved;
   const auto background = agree_captured(captured, holds);
   if (!background) return Unexpected(give_up_version(background.error(), entry_ns));
   if (*background) return share_in_background(entry_ns);
@@ -209,7 +213,7 @@ void SessionCore::note_whereabouts() {
 /// Every rank computes them from what each has stored.
 void SessionCore::note_stripes() {
   const Manifest& manifest = *flight_->manifest;
-  if (manifest.level.kind != Level::Kind::erasure) return;
+  if (!manifest.level.has_parity()) return;
   const auto stripes =
       session::plan_stripes(*layout_, manifest.level, manifest.origin.key, flight_->shares);
   if (!stripes) return log_.warn("stripes: {}", stripes.error().message());

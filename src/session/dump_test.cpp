@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dump() and load(): buffers that are versions of their own.
+#include "session/played_ranks_test.hpp"
 #include "session/session_test.hpp"
 
 #include <cstring>
@@ -60,34 +61,15 @@ class Dump : public testing::TestWithParam<Setting> {
   }
 
   void play(const std::function<void(Rank, Session&)>& play_rank) {
-    auto groups = ranks::make_thread_groups(kRanks, kPatienceNs);
-    std::vector<std::thread> threads;
-    for (Rank rank = 0; rank < kRanks; ++rank)
-      threads.emplace_back([&, rank, group = std::move(groups[rank])]() mutable {
-        try {
-          auto session = must(open(std::move(group), options(rank)));
-          play_rank(rank, session);
-        } catch (const std::exception& thrown) {
-          ADD_FAILURE() << "rank " << rank << ": " << thrown.what();
-        }
-      });
-    for (auto& thread : threads) thread.join();
+    play_ranks(kRanks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+      auto session = must(open(std::move(group), options(rank)));
+      play_rank(rank, session);
+    });
   }
   Result<Session> open(std::unique_ptr<ranks::Group> group, Options options) {
-    Seams seams = system_seams();
-    seams.files = &memory_;
-    seams.environment.clear();
-    seams.hash_threads = 1;
-    seams.read_threads = 1;
-    seams.host = "host";
+    Seams seams = played_seams(memory_);
     seams.clock = &clock_;
-    auto shared = std::make_shared<std::unique_ptr<ranks::Group>>(std::move(group));
-    return open_session(
-        seams,
-        [shared](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-          return std::move(*shared);
-        },
-        std::move(options));
+    return open_played(seams, std::move(group), std::move(options));
   }
 
   static Version dump(Session& session, const std::vector<Buffer>& buffers, int copies) {

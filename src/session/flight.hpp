@@ -11,7 +11,6 @@
 #include "session/equipment.hpp"
 #include "session/kept_copies.hpp"
 #include "session/kept_shards.hpp"
-#include "session/stripe_plan.hpp"
 #include "session/version_plan.hpp"
 #include "store/file_writer.hpp"
 
@@ -55,9 +54,8 @@ class Flight {
   // By rank, if ranks plan versions together: what each stores, and who keeps its manifest.
   std::vector<Share> shares;
   std::vector<std::vector<Rank>> keepers;
-  std::vector<PlannedStripe> stripes;  ///< of this version's segments
-  std::uint64_t sent_bytes = 0;        ///< to other ranks
-  std::uint64_t kept_bytes = 0;        ///< of others' blocks, and of parity, in files here
+  std::uint64_t sent_bytes = 0;  ///< to other ranks
+  std::uint64_t kept_bytes = 0;  ///< of others' blocks, and of parity, in files here
 
   /// Lends the index of the older version, whose memory takes that of this one once it has voted.
   /// To be called before finish() is submitted.

@@ -2,6 +2,7 @@
 // Sessions whose background work is done by heads. Processes are threads here, which share memory
 // and talk over real lines.
 #include "os/faulty_files.hpp"
+#include "session/played_ranks_test.hpp"
 #include "session/roles.hpp"
 #include "session/session_test.hpp"
 
@@ -78,19 +79,7 @@ class HeadsTest : public testing::Test {
     options.node = node;
     options.late = late_;
     options.timeout = std::chrono::nanoseconds(timeout_ns_);
-    Seams seams = system_seams();
-    seams.files = &files_;
-    seams.environment.clear();
-    seams.hash_threads = 1;
-    seams.read_threads = 1;
-    seams.host = "host";
-    auto shared = std::make_shared<std::unique_ptr<ranks::Group>>(std::move(group));
-    return open_session(
-        seams,
-        [shared](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-          return std::move(*shared);
-        },
-        options);
+    return open_played(played_seams(files_), std::move(group), options);
   }
 
   void take_versions(const Job& job, std::uint64_t first, std::uint64_t last) {

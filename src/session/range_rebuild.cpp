@@ -3,6 +3,7 @@
 
 #include "base/try.hpp"
 #include "format/wire.hpp"
+#include "session/inquiry.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -137,40 +138,20 @@ Result<void> RangeRebuild::compute(Task& task) {
 }
 
 Result<bool> RangeRebuild::ask_and_answer() {
-  std::vector<std::byte> keepers;
-  format::WireWriter writer(keepers);
+  Letters questions;
+  for (const auto& [keeper, list] : asked_) {
+    std::vector<RangeQuestion> plain;
+    for (const Asked& each : list) plain.push_back(each.question);
+    questions[keeper] = encode_questions(plain);
+  }
   // A rank that computes everything from zeros asks nobody, but has not ended.
   const bool busy =
       std::any_of(tasks_.begin(), tasks_.end(), [](const Task& t) { return t.asked; });
-  writer.field(static_cast<std::uint8_t>(busy));
-  for (const auto& [keeper, questions] : asked_) writer.field(keeper);
-  BELAY_ASSIGN(const auto all, group_.gather(keepers));
-  bool any = false;
-  std::vector<Rank> askers;
-  for (Rank asker = 0; asker < all.size(); ++asker) {
-    format::WireReader reader(all[asker]);
-    any = reader.field<std::uint8_t>() != 0 || any;
-    while (reader.remaining() > 0)
-      if (reader.field<Rank>() == group_.rank()) askers.push_back(asker);
-  }
-  if (!any) return false;
-  std::vector<std::vector<std::byte>> questions;
-  std::vector<Rank> asked;
-  for (const auto& [keeper, list] : asked_) {
-    asked.push_back(keeper);
-    std::vector<RangeQuestion> plain;
-    for (const Asked& each : list) plain.push_back(each.question);
-    questions.push_back(encode_questions(plain));
-  }
-  std::vector<ranks::Message> out;
-  for (std::size_t i = 0; i < asked.size(); ++i) out.push_back({asked[i], questions[i]});
-  BELAY_ASSIGN(const auto received, group_.exchange(out, askers));
-  std::vector<std::vector<std::byte>> answers;
-  for (const auto& bytes : received) answers.push_back(server_.answer(bytes));
-  out.clear();
-  for (std::size_t i = 0; i < askers.size(); ++i) out.push_back({askers[i], answers[i]});
-  BELAY_ASSIGN(const auto mine, group_.exchange(out, asked));
-  for (std::size_t i = 0; i < asked.size(); ++i) take(asked_[asked[i]], mine[i]);
+  BELAY_ASSIGN(const auto answers,
+               inquire(group_, questions, busy,
+                       [&](std::span<const std::byte> asked) { return server_.answer(asked); }));
+  if (!answers) return false;
+  for (const auto& [keeper, answer] : *answers) take(asked_[keeper], answer);
   return true;
 }
 

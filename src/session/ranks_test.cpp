@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions of several ranks, played by threads: all or none, and the same error everywhere.
 #include "os/faulty_files.hpp"
+#include "session/played_ranks_test.hpp"
 #include "session/session_test.hpp"
 
 #include <cerrno>
@@ -27,32 +28,12 @@ class RanksTest : public testing::Test {
   /// Runs `play` for each rank; what it throws fails the test.
   void play(Rank ranks, const std::function<void(Rank, std::unique_ptr<ranks::Group>)>& play_rank,
             std::uint64_t patience_ns = kPatienceNs) {
-    auto groups = ranks::make_thread_groups(ranks, patience_ns);
-    std::vector<std::thread> threads;
-    for (Rank rank = 0; rank < ranks; ++rank)
-      threads.emplace_back([&, rank, group = std::move(groups[rank])]() mutable {
-        try {
-          play_rank(rank, std::move(group));
-        } catch (const std::exception& thrown) {
-          ADD_FAILURE() << "rank " << rank << ": " << thrown.what();
-        }
-      });
-    for (auto& thread : threads) thread.join();
+    play_ranks(ranks, patience_ns, play_rank);
   }
   Result<Session> try_open(std::unique_ptr<ranks::Group> group, Options options) {
-    Seams seams = system_seams();
-    seams.files = files_;
-    seams.environment.clear();
-    seams.hash_threads = 1;
-    seams.host = "host";
+    Seams seams = played_seams(*files_);
     seams.clock = &clock_;
-    auto shared = std::make_shared<std::unique_ptr<ranks::Group>>(std::move(group));
-    return open_session(
-        seams,
-        [shared](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-          return std::move(*shared);
-        },
-        std::move(options));
+    return open_played(seams, std::move(group), std::move(options));
   }
   /// The one message that all ranks must have got.
   void expect_same(const std::vector<std::string>& messages, std::string_view words) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Versions whose blocks are on several nodes: nodes are lost, damaged and swapped, and the state
 // comes back.
+#include "session/played_ranks_test.hpp"
 #include "session/session_test.hpp"
 
 #include <map>
@@ -68,38 +69,19 @@ class ReplicasTest : public testing::TestWithParam<Setting> {
 
   /// Runs `play_rank` for each rank; what it throws fails the test.
   void play(const std::function<void(Rank, Session&)>& play_rank, const std::vector<Rank>& places) {
-    auto groups = ranks::make_thread_groups(GetParam().ranks, kPatienceNs);
-    std::vector<std::thread> threads;
-    for (Rank rank = 0; rank < GetParam().ranks; ++rank)
-      threads.emplace_back([&, rank, group = std::move(groups[rank])]() mutable {
-        try {
-          auto session = must(try_open(std::move(group), options(rank, places)));
-          play_rank(rank, session);
-        } catch (const std::exception& thrown) {
-          ADD_FAILURE() << "rank " << rank << ": " << thrown.what();
-        }
-      });
-    for (auto& thread : threads) thread.join();
+    play_ranks(GetParam().ranks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+      auto session = must(try_open(std::move(group), options(rank, places)));
+      play_rank(rank, session);
+    });
   }
   void play(const std::function<void(Rank, Session&)>& play_rank) {
     play(play_rank, usual_places());
   }
 
   Result<Session> try_open(std::unique_ptr<ranks::Group> group, Options options) {
-    Seams seams = system_seams();
-    seams.files = &memory_;
-    seams.environment.clear();
-    seams.hash_threads = 1;
-    seams.read_threads = 1;
-    seams.host = "host";
+    Seams seams = played_seams(memory_);
     seams.clock = &clock_;
-    auto shared = std::make_shared<std::unique_ptr<ranks::Group>>(std::move(group));
-    return open_session(
-        seams,
-        [shared](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-          return std::move(*shared);
-        },
-        std::move(options));
+    return open_played(seams, std::move(group), std::move(options));
   }
 
   static void protect(Session& session, State& state) {

@@ -3,6 +3,7 @@
 // own unless a test places them otherwise, over files in memory.
 #pragma once
 
+#include "session/played_ranks_test.hpp"
 #include "session/session_test.hpp"
 
 #include <map>
@@ -54,37 +55,16 @@ class TieredSessionTest : public testing::Test {
       const std::lock_guard guard(log_mutex_);
       log_.emplace_back(text);
     };
-    Seams seams = system_seams();
-    seams.files = files_of_ ? files_of_(rank) : &memory_;
-    seams.environment.clear();
-    seams.hash_threads = 1;
-    seams.read_threads = 1;
-    seams.host = "host";
+    Seams seams = played_seams(files_of_ ? *files_of_(rank) : memory_);
     seams.clock = &clock_;
     seams.make_worker = make_worker_;
-    auto shared = std::make_shared<std::unique_ptr<ranks::Group>>(std::move(group));
-    return open_session(
-        seams,
-        [shared](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-          return std::move(*shared);
-        },
-        std::move(chosen));
+    return open_played(seams, std::move(group), std::move(chosen));
   }
 
   /// Runs `work` on a thread for each rank; what it throws fails the test.
   void on_ranks(const std::function<void(Rank, std::unique_ptr<ranks::Group>)>& work) {
     constexpr std::uint64_t kPatienceNs = 60'000'000'000;
-    auto groups = ranks::make_thread_groups(static_cast<Rank>(places_.size()), kPatienceNs);
-    std::vector<std::thread> threads;
-    for (Rank rank = 0; rank < places_.size(); ++rank)
-      threads.emplace_back([&, rank, group = std::move(groups[rank])]() mutable {
-        try {
-          work(rank, std::move(group));
-        } catch (const std::exception& thrown) {
-          ADD_FAILURE() << "rank " << rank << ": " << thrown.what();
-        }
-      });
-    for (auto& thread : threads) thread.join();
+    play_ranks(static_cast<Rank>(places_.size()), kPatienceNs, work);
   }
   void play(const Play& part) {
     on_ranks([&](Rank rank, std::unique_ptr<ranks::Group> group) {

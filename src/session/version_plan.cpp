@@ -144,7 +144,7 @@ Result<VersionPlan> plan_version(ranks::Group& group, const dedup::NodeLayout& l
   BELAY_ASSIGN(
       const auto planner,
       vote::agree_on(group, dedup::ReplicationPlanner::make(layout, table, brought, group.rank())));
-  const bool parity = level.kind == Level::Kind::erasure;
+  const bool parity = level.has_parity();
   auto ring = dedup::Ring::unshuffled(layout);
   if (shuffled && !parity) {
     BELAY_ASSIGN(const auto send_bytes, gather_numbers(group, planner.send_bytes()));

@@ -6,6 +6,7 @@
 #include "format/vector_sink.hpp"
 #include "session/segment_image.hpp"
 #include "session/stripe_exchange.hpp"
+#include "session/stripe_plan.hpp"
 #include "vote/agreement.hpp"
 
 #include <algorithm>
@@ -129,8 +130,7 @@ std::vector<UnsafeBlock> Voyage::stored() const {
 
 Result<void> Voyage::exchange(Worker& worker) {
   BELAY_TRY(exchange_copies(worker));
-  if (manifest_.level.kind != Level::Kind::erasure) return {};
-  return exchange_shards(worker);
+  return manifest_.level.has_parity() ? exchange_shards(worker) : Result<void>{};
 }
 
 std::uint64_t Voyage::window_bytes() const {
@@ -141,10 +141,10 @@ std::uint64_t Voyage::window_bytes() const {
 
 Result<void> Voyage::exchange_shards(Worker& worker) {
   ranks::Group& group = course_.group;
-  BELAY_ASSIGN(flight_->stripes,
+  BELAY_ASSIGN(const auto stripes,
                vote::agree_on(group, plan_stripes(course_.layout, manifest_.level,
                                                   manifest_.origin.key, plan_->shares)));
-  if (flight_->stripes.empty()) return {};
+  if (stripes.empty()) return {};
   std::optional<SegmentImage> image;
   auto made = within_memory([&]() -> Result<StripeExchange> {
     if (!plan_->blocks.stored().empty()) {
@@ -152,7 +152,7 @@ Result<void> Voyage::exchange_shards(Worker& worker) {
                    SegmentImage::make({manifest_.origin, manifest_.hash, manifest_.block_bytes},
                                       *plan_, brought_));
     }
-    return StripeExchange::make(group, flight_->stripes, image ? &*image : nullptr, window_bytes());
+    return StripeExchange::make(group, stripes, image ? &*image : nullptr, window_bytes());
   });
   BELAY_ASSIGN(auto exchange, vote::agree_on(group, std::move(made)));
   flight_->expect_shards(

@@ -2,6 +2,7 @@
 // Copies are exchanged in the background: what checkpoint() leaves to it, what it reports, and what
 // becomes of it when ranks fail.
 #include "os/faulty_files.hpp"
+#include "session/played_ranks_test.hpp"
 #include "session/session_test.hpp"
 
 #include <barrier>
@@ -33,36 +34,17 @@ class VoyageTest : public testing::Test {
 
   /// Runs `play_rank` for each rank; what it throws fails the test.
   void play(const Play& play_rank) {
-    auto groups = ranks::make_thread_groups(kRanks, timeout_ns_);
-    std::vector<std::thread> threads;
-    for (Rank rank = 0; rank < kRanks; ++rank)
-      threads.emplace_back([&, rank, group = std::move(groups[rank])]() mutable {
-        try {
-          auto session = must(try_open(rank, std::move(group)));
-          play_rank(rank, session);
-        } catch (const std::exception& thrown) {
-          ADD_FAILURE() << "rank " << rank << ": " << thrown.what();
-        }
-      });
-    for (auto& thread : threads) thread.join();
+    play_ranks(kRanks, timeout_ns_, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+      auto session = must(try_open(rank, std::move(group)));
+      play_rank(rank, session);
+    });
   }
 
   Result<Session> try_open(Rank rank, std::unique_ptr<ranks::Group> group) {
-    Seams seams = system_seams();
-    seams.files = &files_;
-    seams.environment.clear();
-    seams.hash_threads = 1;
-    seams.read_threads = 1;
-    seams.host = "host";
+    Seams seams = played_seams(files_);
     seams.clock = &clock_;
     if (make_worker_) seams.make_worker = [this, rank] { return make_worker_(rank); };
-    auto shared = std::make_shared<std::unique_ptr<ranks::Group>>(std::move(group));
-    return open_session(
-        seams,
-        [shared](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-          return std::move(*shared);
-        },
-        options(rank));
+    return open_played(seams, std::move(group), options(rank));
   }
 
   /// Jobs run when their ranks wait for them, each on a thread of its own rank.

@@ -16,20 +16,6 @@ namespace {
 /// A broadcast's detail is root * kRootUnit + length.
 constexpr std::uint64_t kRootUnit = 1ull << 32;
 
-std::uint64_t combine(std::uint64_t a, std::uint64_t b, ranks::Reduction reduction) {
-  switch (reduction) {
-    case ranks::Reduction::min:
-      return std::min(a, b);
-    case ranks::Reduction::max:
-      return std::max(a, b);
-    case ranks::Reduction::sum:
-      return a + b;
-    case ranks::Reduction::bit_or:
-      return a | b;
-  }
-  return a;
-}
-
 }  // namespace
 
 SimHub::SimHub(World& world, Rank size, std::function<void(const std::string&)> complain)
