@@ -103,7 +103,7 @@ function(belay_pkgconfig name description requires libs private)
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 belay_pkgconfig(belay "Checkpoints that write little and survive a kill at any instant" ""
-                "-lbelay" "-lfmt -ltomlplusplus -lcrypto -lxxhash -lisal -lstdc++ -lm -pthread")
+                "-lbelay" "-lfmt -ltomlplusplus -lcrypto -lxxhash -lisal -llz4 -lzstd -lstdc++ -lm -pthread")
 if(MPI_CXX_FOUND)
   belay_pkgconfig(belay-mpi "Belay for MPI programs; compile and link with mpicc or mpicxx"
                   "belay = ${PROJECT_VERSION}" "-lbelay_mpi" "")

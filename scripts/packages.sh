@@ -10,9 +10,11 @@ build_packages=(
   g++
   libfmt-dev
   libisal-dev
+  liblz4-dev
   libssl-dev
   libtomlplusplus-dev
   libxxhash-dev
+  libzstd-dev
   libcli11-dev
   libpng-dev
   libgmock-dev

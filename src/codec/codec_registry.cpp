@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/codec.hpp"
+#include "codec/slab_codec.hpp"
+#include "codec/whole_codecs.hpp"
+
+#include <array>
+
+namespace belay::codec {
+
+using Library = SlabCodec::Library;
+
+std::span<const Codec* const> all_codecs() {
+  static const RawCodec raw;
+  static const SlabCodec lz4(CodecId::lz4, "lz4", Transform::none, Library::lz4);
+  static const SlabCodec shuffle_lz4(CodecId::shuffle_lz4, "shuffle-lz4", Transform::shuffle,
+                                     Library::lz4);
+  static const SlabCodec shuffle_zstd(CodecId::shuffle_zstd, "shuffle-zstd", Transform::shuffle,
+                                      Library::zstd);
+  static const SlabCodec delta1_zstd(CodecId::delta1_zstd, "delta1-zstd", Transform::delta1,
+                                     Library::zstd);
+  static const SlabCodec delta2_zstd(CodecId::delta2_zstd, "delta2-zstd", Transform::delta2,
+                                     Library::zstd);
+  static const SlabCodec lorenzo_zstd(CodecId::lorenzo_zstd, "lorenzo-zstd", Transform::lorenzo,
+                                      Library::zstd);
+  static const ZstdLongCodec zstd_long;
+  static const std::array<const Codec*, 8> codecs = {&raw,          &lz4,         &shuffle_lz4,
+                                                     &shuffle_zstd, &delta1_zstd, &delta2_zstd,
+                                                     &lorenzo_zstd, &zstd_long};
+  return codecs;
+}
+
+const Codec* codec_of(CodecId id) {
+  for (const Codec* codec : all_codecs())
+    if (codec->id() == id) return codec;
+  return nullptr;
+}
+
+const Codec* codec_named(std::string_view name) {
+  for (const Codec* codec : all_codecs())
+    if (codec->name() == name) return codec;
+  return nullptr;
+}
+
+}  // namespace belay::codec

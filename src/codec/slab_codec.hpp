@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The codecs that take slabs of an extent apart into planes of bytes and compress each plane.
+#pragma once
+
+#include "codec/codec.hpp"
+#include "codec/layout.hpp"
+
+namespace belay::codec {
+
+class SlabCodec : public Codec {
+ public:
+  enum class Library { lz4, zstd };
+
+  constexpr SlabCodec(CodecId id, std::string_view name, Transform transform, Library library)
+      : id_(id), name_(name), transform_(transform), library_(library) {}
+
+  CodecId id() const override { return id_; }
+  std::string_view name() const override { return name_; }
+  std::optional<std::size_t> encode(const Elements& elements, std::span<const std::byte> raw,
+                                    std::span<std::byte> to, Workspace& workspace) const override;
+  Result<void> decode(std::span<const std::byte> encoded, std::span<std::byte> raw,
+                      Workspace& workspace) const override;
+
+ private:
+  const CodecId id_;
+  const std::string_view name_;
+  const Transform transform_;
+  const Library library_;
+};
+
+}  // namespace belay::codec

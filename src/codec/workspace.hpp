@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What codecs need while they work and would rather not make anew for every extent.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
+
+namespace belay::codec {
+
+/// Used by one thread at a time, for any codec and any order of calls. Starts empty, and keeps the
+/// most that was needed. All throw std::bad_alloc.
+class Workspace {
+ public:
+  Workspace();
+  ~Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+
+  ZSTD_CCtx_s* zstd_encoder();  ///< as new: without parameters
+  ZSTD_DCtx_s* zstd_decoder();
+  std::byte* lz4_state();
+
+  /// Bytes aligned to a cache line, with what others left in them; until the next call.
+  std::span<std::byte> scratch(std::size_t bytes);
+
+ private:
+  struct Free {
+    void operator()(ZSTD_CCtx_s* context) const;
+    void operator()(ZSTD_DCtx_s* context) const;
+    void operator()(std::byte* memory) const;
+  };
+  using Memory = std::unique_ptr<std::byte, Free>;
+  static Memory aligned(std::size_t bytes);
+
+  std::unique_ptr<ZSTD_CCtx_s, Free> encoder_;
+  std::unique_ptr<ZSTD_DCtx_s, Free> decoder_;
+  Memory lz4_;
+  Memory scratch_;
+  std::size_t scratch_bytes_ = 0;
+};
+
+}  // namespace belay::codec

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/compressor.hpp"
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+namespace belay::codec {
+namespace {
+
+constexpr int kFarLevel = 3;
+constexpr int kLeastWindowLog = 10;  // that the library has
+constexpr int kFarWindowLog = 27;
+
+void set(ZSTD_CCtx* encoder, ZSTD_cParameter parameter, int value) {
+  if (ZSTD_isError(ZSTD_CCtx_setParameter(encoder, parameter, value))) throw std::bad_alloc();
+}
+
+bool begins_a_frame(std::span<const std::byte> bytes) {
+  std::uint32_t magic = 0;
+  if (bytes.size() < sizeof magic) return false;
+  std::memcpy(&magic, bytes.data(), sizeof magic);
+  return magic == ZSTD_MAGICNUMBER;
+}
+
+}  // namespace
+
+std::size_t Zstd::compress(std::span<const std::byte> from, std::span<std::byte> to) {
+  if (!encoder_) {
+    encoder_ = workspace_.zstd_encoder();
+    set(encoder_, ZSTD_c_compressionLevel, effort_ == Effort::far ? kFarLevel : 1);
+    if (effort_ == Effort::far) {
+      const auto log = static_cast<int>(std::bit_width(from.size()));
+      set(encoder_, ZSTD_c_enableLongDistanceMatching, 1);
+      set(encoder_, ZSTD_c_windowLog, std::clamp(log, kLeastWindowLog, kFarWindowLog));
+    }
+  }
+  const std::size_t bytes =
+      ZSTD_compress2(encoder_, to.data(), to.size(), from.data(), from.size());
+  if (!ZSTD_isError(bytes)) return bytes;
+  if (ZSTD_getErrorCode(bytes) == ZSTD_error_dstSize_tooSmall) return 0;
+  throw std::bad_alloc();  // with valid parameters nothing else can go wrong
+}
+
+bool Zstd::decompress(std::span<const std::byte> from, std::span<std::byte> to) {
+  // The library would take several frames, frames to skip, and frames of its own past too.
+  if (!begins_a_frame(from) ||
+      ZSTD_findFrameCompressedSize(from.data(), from.size()) != from.size())
+    return false;
+  const std::size_t bytes = ZSTD_decompressDCtx(workspace_.zstd_decoder(), to.data(), to.size(),
+                                                from.data(), from.size());
+  return !ZSTD_isError(bytes) && bytes == to.size();
+}
+
+}  // namespace belay::codec
