@@ -20,9 +20,13 @@ struct Slab {
   std::size_t records = 0;
 };
 
+std::size_t tile_records(const Layout& layout) {
+  return std::max<std::size_t>(kTileBytes / layout.record_bytes / 32 * 32, 32);
+}
+
 template <class Visit>
 void for_tiles(const Layout& layout, const Slab& slab, Visit visit) {
-  const std::size_t tile = std::max<std::size_t>(kTileBytes / layout.record_bytes / 32 * 32, 32);
+  const std::size_t tile = tile_records(layout);
   for (std::size_t done = 0; done < slab.records; done += tile)
     visit(done, std::min(tile, slab.records - done));
 }
@@ -33,9 +37,11 @@ class Shuffler {
   explicit Shuffler(const Layout& layout)
       : layout_(layout), kernels_(best_kernels()), residuals_(layout.differences, kernels_) {}
 
-  /// What planes() needs.
-  std::size_t scratch_bytes() const {
-    return layout_.slab_records() * layout_.record_bytes + kTileBytes + 32 * 256;
+  /// What planes() and records() need for any slab of so many raw bytes.
+  std::size_t scratch_bytes(std::size_t raw_bytes) const {
+    const std::size_t slab = layout_.slab_records() * layout_.record_bytes;
+    const std::size_t tile = tile_records(layout_) * layout_.record_bytes;
+    return std::min(slab, raw_bytes) + std::min(tile, raw_bytes);
   }
 
   /// Plane after plane.
@@ -149,7 +155,7 @@ std::optional<std::size_t> encode_slabs(const Layout& layout, std::span<const st
   encode_layout(layout, to.data());
   std::memcpy(to.data() + layout.header_bytes(), raw.data() + raw.size() - tail, tail);
   const Shuffler shuffler(layout);
-  const auto scratch = workspace.scratch(shuffler.scratch_bytes());
+  const auto scratch = workspace.scratch(shuffler.scratch_bytes(raw.size()));
   const bool fits = for_slabs(layout, raw.size(), [&](const Slab& slab) {
     const auto planes = shuffler.planes(slab, raw, scratch);
     for (std::size_t b = 0; b < layout.record_bytes; ++b)
@@ -167,7 +173,7 @@ Result<void> decode_slabs(const Layout& layout, std::span<const std::byte> encod
   std::memcpy(raw.data() + raw.size() - tail, encoded.data() + layout.header_bytes(), tail);
   encoded = encoded.subspan(layout.header_bytes() + tail);
   const Shuffler shuffler(layout);
-  const auto scratch = workspace.scratch(shuffler.scratch_bytes());
+  const auto scratch = workspace.scratch(shuffler.scratch_bytes(raw.size()));
   const bool sound = for_slabs(layout, raw.size(), [&](const Slab& slab) {
     const std::size_t bytes = slab.records * layout.record_bytes;
     const auto planes = layout.is_plain() ? raw.subspan(slab.first, bytes) : scratch.first(bytes);

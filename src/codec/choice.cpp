@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/choice.hpp"
+
+#include "base/text.hpp"
+#include "base/try.hpp"
+#include "codec/sampling.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace belay::codec {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+constexpr double kDrift = 1.15;
+/// In samples' worth of bytes encoded since the last sampling: the least that a drift waits, twice
+/// as much after each, up to what makes for a sampling without any. So samplings cost little even
+/// where the ratio never rests.
+constexpr std::uint64_t kSoonest = 16;
+constexpr std::uint64_t kLatest = 1024;
+
+Result<void> check_codec(const std::string& name, const std::string& place) {
+  if (name == kAuto || codec_named(name)) return {};
+  std::vector<std::string_view> names = {kAuto};
+  for (const Codec* codec : all_codecs()) names.push_back(codec->name());
+  return fail(Code::invalid_argument, "{} is not a codec{}; did you mean {}? There are {}",
+              in_quotes(name), place, nearest(name, names), either_of(names));
+}
+
+/// Only * and ? have a meaning: names of variables may well have brackets.
+bool fits(const std::string& glob, const std::string& name) {
+  std::string pattern;
+  for (const char c : glob) {
+    if (c == '[' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+/// Equal but for the slowest extent: lists of particles grow and shrink.
+bool alike(Elements a, Elements b) {
+  a.shape[0] = b.shape[0] = 0;
+  return a == b;
+}
+
+bool drifted(double now, double before) { return now > before * kDrift || before > now * kDrift; }
+
+/// What is known of a variable.
+struct Variable {
+  const Codec* codec = nullptr;
+  bool fixed = false;  ///< by a rule
+  Elements elements;
+  Chosen sums;
+  std::size_t sample_bytes = 0;  ///< 0: not sampled yet
+  double bytes_per_second = 0;   ///< that it was sampled for
+  std::uint64_t patience = kSoonest;
+  std::uint64_t bytes_since = 0;  ///< encoded since it was sampled
+  std::optional<double> part;     ///< encoded bytes for a raw one, right after
+  double recent_part = 0;
+
+  bool is_due(const Elements& now, double bandwidth) const {
+    if (fixed) return false;
+    if (sample_bytes == 0 || !alike(elements, now)) return true;
+    if (bytes_since >= kLatest * sample_bytes) return true;
+    if (bytes_since < patience * sample_bytes) return false;
+    return drifted(bandwidth, bytes_per_second) || (part && drifted(recent_part, *part));
+  }
+
+  void take(const Sampled& sampled, const Elements& now, double bandwidth) {
+    const bool again = sample_bytes > 0 && alike(elements, now);
+    patience = again ? std::min(patience * 2, kLatest) : kSoonest;
+    codec = sampled.best;
+    elements = now;
+    sample_bytes = sampled.bytes;
+    bytes_per_second = bandwidth;
+    bytes_since = 0;
+    part.reset();
+    ++sums.samplings;
+  }
+};
+
+}  // namespace
+
+Result<void> check(const Wishes& wishes) {
+  for (const auto& [glob, name] : wishes.rules)
+    BELAY_TRY(check_codec(name, " (of " + in_quotes(glob) + ")"));
+  return check_codec(wishes.otherwise, "");
+}
+
+struct Chooser::State {
+  State(Wishes w, os::Clock& c) : wishes(std::move(w)), clock(c) {
+    set_bandwidth(wishes.bytes_per_second);
+  }
+
+  void set_bandwidth(double value) {
+    bandwidth = std::isfinite(value) ? std::max(value, 1.0) : 1e15;
+  }
+
+  /// nullptr: auto.
+  const Codec* wished(const std::string& name) const {
+    for (const auto& [glob, codec] : wishes.rules)
+      if (fits(glob, name)) return codec_named(codec);
+    return codec_named(wishes.otherwise);
+  }
+
+  Variable& known(std::string_view name) {
+    auto found = variables.find(name);
+    if (found == variables.end()) {
+      found = variables.emplace(std::string(name), Variable{}).first;
+      Variable& variable = found->second;
+      variable.codec = wished(found->first);
+      variable.fixed = variable.codec != nullptr;
+    }
+    return found->second;
+  }
+
+  const Wishes wishes;
+  os::Clock& clock;
+  mutable std::mutex mutex;
+  double bandwidth = 0;
+  std::map<std::string, Variable, std::less<>> variables;
+};
+
+Chooser::Chooser(Wishes wishes, os::Clock& clock)
+    : state_(std::make_unique<State>(std::move(wishes), clock)) {}
+
+Chooser::~Chooser() = default;
+
+const Codec& Chooser::choose(std::string_view variable, const Elements& elements,
+                             std::span<const std::byte> raw, Workspace& workspace) {
+  const Codec* former = nullptr;
+  double bandwidth = 0;
+  {
+    const std::lock_guard lock(state_->mutex);
+    Variable& known = state_->known(variable);
+    bandwidth = state_->bandwidth;
+    if (!known.is_due(elements, bandwidth)) return *known.codec;
+    if (raw.size() < kLeastSampled) {
+      if (known.sample_bytes == 0) known.codec = &unsampled(bandwidth);
+      return *known.codec;
+    }
+    if (known.sample_bytes > 0) former = known.codec;
+  }
+  // Others may choose meanwhile; two that sample the same variable at once both learn something.
+  const Sampled sampled = sample(elements, raw, bandwidth, former, workspace, state_->clock);
+  const std::lock_guard lock(state_->mutex);
+  state_->known(variable).take(sampled, elements, bandwidth);
+  return *sampled.best;
+}
+
+void Chooser::learn(std::string_view variable, std::uint64_t raw_bytes, std::uint64_t encoded_bytes,
+                    std::uint64_t encode_ns) {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->variables.find(variable);
+  if (found == state_->variables.end() || raw_bytes == 0) return;
+  Variable& known = found->second;
+  known.sums.raw_bytes += raw_bytes;
+  known.sums.encoded_bytes += encoded_bytes;
+  known.sums.encode_ns += encode_ns;
+  known.bytes_since += raw_bytes;
+  const double part = double(encoded_bytes) / double(raw_bytes);
+  known.recent_part = known.part ? 0.75 * known.recent_part + 0.25 * part : part;
+  if (!known.part) known.part = part;
+}
+
+void Chooser::set_bandwidth(double bytes_per_second) {
+  const std::lock_guard lock(state_->mutex);
+  state_->set_bandwidth(bytes_per_second);
+}
+
+std::vector<Chosen> Chooser::chosen() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Chosen> all;
+  for (const auto& [name, variable] : state_->variables) {
+    all.push_back(variable.sums);
+    all.back().variable = name;
+    all.back().codec = variable.codec;
+  }
+  return all;
+}
+
+}  // namespace belay::codec

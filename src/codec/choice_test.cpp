@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/choice.hpp"
+
+#include "codec/workspace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace belay::codec {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr Elements kDoubles{.number = Elements::Number::floating, .bytes = 8};
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& numbers) {
+  Bytes bytes(numbers.size() * sizeof(T));
+  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
+}
+
+/// Smooth, so that differences are small, but without repetition.
+Bytes field(std::size_t numbers, double step = 1e-4) {
+  std::vector<double> values(numbers);
+  for (std::size_t i = 0; i < numbers; ++i)
+    values[i] = static_cast<float>(300 + 40 * std::sin(static_cast<double>(i) * step));
+  return bytes_of(values);
+}
+
+Bytes noise(std::size_t bytes) {
+  std::mt19937_64 random(7);
+  std::vector<std::uint64_t> values(bytes / 8);
+  for (auto& value : values) value = random();
+  return bytes_of(values);
+}
+
+/// Time passes only by looking: all codecs take equally long.
+class StillClock final : public os::Clock {
+ public:
+  std::uint64_t now_ns() override { return looks += step; }
+  std::int64_t wall_ns() override { return 0; }
+  void sleep_ns(std::uint64_t) override {}
+
+  std::atomic<std::uint64_t> looks = 0;
+  std::uint64_t step = 1;
+};
+
+Wishes at(double bytes_per_second) {
+  Wishes wishes;
+  wishes.bytes_per_second = bytes_per_second;
+  return wishes;
+}
+
+class ChooserTest : public ::testing::Test {
+ protected:
+  /// Chooses for an extent, encodes it, and tells; the codec's name.
+  std::string_view encode(Chooser& chooser, std::string_view variable, const Elements& elements,
+                          const Bytes& raw) {
+    const Codec& codec = chooser.choose(variable, elements, raw, workspace_);
+    Bytes to(raw.size() + 65536);
+    const auto bytes = codec.encode(elements, raw, to, workspace_);
+    chooser.learn(variable, raw.size(), bytes.value_or(raw.size()), 1000);
+    return codec.name();
+  }
+
+  static std::uint32_t samplings(const Chooser& chooser) {
+    std::uint32_t sum = 0;
+    for (const Chosen& chosen : chooser.chosen()) sum += chosen.samplings;
+    return sum;
+  }
+
+  StillClock clock_;
+  Workspace workspace_;
+};
+
+TEST(CodecWishes, AreGoodWithAutoAndEveryCodec) {
+  Wishes wishes;
+  EXPECT_TRUE(check(wishes));
+  for (const Codec* codec : all_codecs()) wishes.rules.emplace_back("*", codec->name());
+  wishes.rules.emplace_back("*", "auto");
+  EXPECT_TRUE(check(wishes));
+}
+
+TEST(CodecWishes, OfUnknownCodecsAreRefusedWithTheNearestName) {
+  const auto rule = check({.rules = {{"rho*", "shufle-zstd"}}});
+  ASSERT_FALSE(rule);
+  EXPECT_EQ(rule.error().code(), Code::invalid_argument);
+  EXPECT_NE(rule.error().message().find("did you mean shuffle-zstd?"), std::string::npos);
+  EXPECT_NE(rule.error().message().find("\"rho*\""), std::string::npos);
+  const auto otherwise = check({.rules = {}, .otherwise = "lz5"});
+  ASSERT_FALSE(otherwise);
+  EXPECT_NE(otherwise.error().message().find("did you mean lz4?"), std::string::npos);
+}
+
+TEST_F(ChooserTest, FollowsTheFirstRuleThatFits) {
+  Chooser chooser({.rules = {{"rho[0]", "lz4"}, {"rh?", "delta2-zstd"}, {"u/*", "raw"}},
+                   .otherwise = "zstd-long"},
+                  clock_);
+  const Bytes raw = field(100000);
+  EXPECT_EQ(encode(chooser, "rho[0]", kDoubles, raw), "lz4");
+  EXPECT_EQ(encode(chooser, "rho", kDoubles, raw), "delta2-zstd");
+  EXPECT_EQ(encode(chooser, "rho0", kDoubles, raw), "zstd-long");
+  EXPECT_EQ(encode(chooser, "u/x/y", kDoubles, raw), "raw");
+  EXPECT_EQ(encode(chooser, "u", kDoubles, raw), "zstd-long");
+  EXPECT_EQ(samplings(chooser), 0u);
+}
+
+TEST_F(ChooserTest, LeavesNoiseAsItIsAfterFewTries) {
+  Chooser chooser({}, clock_);
+  EXPECT_EQ(encode(chooser, "noise", kDoubles, noise(1 << 20)), "raw");
+  // Two looks for each try.
+  EXPECT_LE(clock_.looks, 8u);
+}
+
+TEST_F(ChooserTest, TakesDifferencesForSmoothFields) {
+  Chooser chooser({}, clock_);
+  const auto name = encode(chooser, "t", kDoubles, field(200000));
+  EXPECT_TRUE(name == "delta1-zstd" || name == "delta2-zstd") << name;
+}
+
+TEST_F(ChooserTest, TakesAllDimensionsWhereThatIsSmallest) {
+  constexpr std::size_t kRow = 300;
+  std::mt19937_64 random(3);
+  std::vector<std::uint32_t> rows(kRow * kRow);
+  std::vector<std::uint32_t> along(kRow);
+  for (auto& value : along) value = static_cast<std::uint32_t>(random());
+  for (std::size_t y = 0; y < kRow; ++y)
+    for (std::size_t x = 0; x < kRow; ++x)
+      rows[y * kRow + x] = along[x] + static_cast<std::uint32_t>(y * y * 977);
+  Chooser chooser({}, clock_);
+  EXPECT_EQ(
+      encode(
+          chooser, "map",
+          {.number = Elements::Number::integer, .bytes = 4, .dimensions = 2, .shape = {kRow, kRow}},
+          bytes_of(rows)),
+      "lorenzo-zstd");
+}
+
+TEST_F(ChooserTest, WritesRawWhereNoCodecIsAsFastAsTheDevice) {
+  clock_.step = 1'000'000;
+  Chooser chooser(at(1e12), clock_);
+  EXPECT_EQ(encode(chooser, "t", kDoubles, field(200000)), "raw");
+  EXPECT_EQ(encode(chooser, "small", kDoubles, field(100)), "raw");
+}
+
+TEST_F(ChooserTest, DoesNotSampleWhatIsSmall) {
+  Chooser chooser({}, clock_);
+  EXPECT_EQ(encode(chooser, "step", kDoubles, field(1)), "shuffle-zstd");
+  EXPECT_EQ(encode(chooser, "none", kDoubles, {}), "shuffle-zstd");
+  EXPECT_EQ(samplings(chooser), 0u);
+  EXPECT_EQ(clock_.looks, 0u);
+}
+
+TEST_F(ChooserTest, RemembersAChoiceForTheVariable) {
+  Chooser chooser({}, clock_);
+  const Bytes raw = field(100000);
+  const auto first = encode(chooser, "t", kDoubles, raw);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(encode(chooser, "t", kDoubles, raw), first);
+  EXPECT_EQ(encode(chooser, "t", kDoubles, field(10)), first);
+  EXPECT_EQ(samplings(chooser), 1u);
+}
+
+TEST_F(ChooserTest, SamplesAnewWhenTheElementsChangeButNotWhenTheirNumberDoes) {
+  Chooser chooser({}, clock_);
+  Elements elements = kDoubles;
+  elements.dimensions = 1;
+  for (std::uint64_t count = 50000; count < 50010; ++count) {
+    elements.shape[0] = count;
+    encode(chooser, "x", elements, field(count));
+  }
+  EXPECT_EQ(samplings(chooser), 1u);
+  elements.bytes = 4;
+  encode(chooser, "x", elements, field(50000));
+  EXPECT_EQ(samplings(chooser), 2u);
+}
+
+TEST_F(ChooserTest, SamplesAnewWhenTheRatioDrifts) {
+  Chooser chooser({}, clock_);
+  const Bytes smooth = field(100000);
+  const Bytes rough = noise(800000);
+  const auto first = encode(chooser, "t", kDoubles, smooth);
+  for (int i = 0; i < 10; ++i) encode(chooser, "t", kDoubles, smooth);
+  EXPECT_EQ(encode(chooser, "t", kDoubles, rough), first);
+  EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw");
+  EXPECT_EQ(samplings(chooser), 2u);
+}
+
+TEST_F(ChooserTest, SamplesRarelyWhereTheRatioNeverRests) {
+  Chooser chooser({}, clock_);
+  const Bytes smooth = field(100000);
+  const Bytes steep = field(100000, 0.3);
+  for (int i = 0; i < 400; ++i) encode(chooser, "t", kDoubles, i / 3 % 2 ? smooth : steep);
+  EXPECT_LE(samplings(chooser), 12u);
+}
+
+TEST_F(ChooserTest, SamplesAnewWhenTheDeviceBecomesFast) {
+  clock_.step = 50'000;
+  Chooser chooser(at(100e6), clock_);
+  const Bytes raw = field(100000);
+  EXPECT_NE(encode(chooser, "t", kDoubles, raw), "raw");
+  chooser.set_bandwidth(1e13);
+  for (int i = 0; i < 10; ++i) encode(chooser, "t", kDoubles, raw);
+  EXPECT_EQ(encode(chooser, "t", kDoubles, raw), "raw");
+}
+
+TEST_F(ChooserTest, TakesAnyBandwidth) {
+  for (const double odd : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    Chooser chooser(at(odd), clock_);
+    encode(chooser, "t", kDoubles, field(10000));
+    EXPECT_EQ(samplings(chooser), 1u);
+  }
+}
+
+TEST_F(ChooserTest, TellsWhatCameOfItByName) {
+  Chooser chooser({.rules = {{"b", "raw"}}}, clock_);
+  const Bytes raw = field(10000);
+  encode(chooser, "b", kDoubles, raw);
+  encode(chooser, "a", kDoubles, raw);
+  encode(chooser, "a", kDoubles, raw);
+  chooser.learn("unknown", 1, 1, 1);
+  const auto chosen = chooser.chosen();
+  ASSERT_EQ(chosen.size(), 2u);
+  EXPECT_EQ(chosen[0].variable, "a");
+  EXPECT_EQ(chosen[0].raw_bytes, 2 * raw.size());
+  EXPECT_LT(chosen[0].encoded_bytes, raw.size());
+  EXPECT_EQ(chosen[0].encode_ns, 2000u);
+  EXPECT_EQ(chosen[0].samplings, 1u);
+  EXPECT_EQ(chosen[1].codec, codec_named("raw"));
+  EXPECT_EQ(chosen[1].encoded_bytes, raw.size());
+}
+
+TEST_F(ChooserTest, ServesThreadsAtOnce) {
+  Chooser chooser({}, os::system_clock());
+  const Bytes raw = field(20000);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      Workspace workspace;
+      for (int i = 0; i < 20; ++i) {
+        const std::string name = i % 2 ? "shared" : "own" + std::to_string(t);
+        chooser.choose(name, kDoubles, raw, workspace);
+        chooser.learn(name, raw.size(), raw.size() / 2, 1);
+        chooser.set_bandwidth(200e6);
+        chooser.chosen();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(chooser.chosen().size(), 5u);
+}
+
+}  // namespace
+}  // namespace belay::codec
