@@ -63,10 +63,10 @@ struct Options {
   Setting dedup_table = {};     ///< with dedup = collective
   Setting levels = {};          ///< which version is how safe
   Setting global = {};          ///< global tier: a directory on the parallel file system
-  Setting aggregate = {};       ///< with global
-  Setting codec = {};           ///< with global
-  Setting local_codec = {};     ///< raw
-  Setting bandwidth = {};       ///< of the global tier
+  Setting aggregate = {};       ///< ranks that share a file of the global tier (32)
+  Setting codec = {};           ///< of the global tier: auto, a codec, or region=codec,... (auto)
+  Setting local_codec = {};     ///< the same of the local tier (raw)
+  Setting bandwidth = {};       ///< of the global tier for one writer, such as 200MB/s (measured)
   Setting node = {};            ///< failure domain (host name)
   Setting ranks_per_node = {};  ///< ranks that share a node, where one machine plays many
   Setting seed = {};            ///< of a new store's fingerprints, hexadecimal: for belay rehearse

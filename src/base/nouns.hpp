@@ -55,8 +55,8 @@ struct SegmentId {
 /// a shard of the stripe that it is a member of.
 enum class FileKind : std::uint8_t { segment = 0, copy = 1, shard = 2 };
 
-/// How the blocks of an extent lie in a file. The values are part of the file format. `absent`: they
-/// do not; only other copies have them. `raw`: one after the other. The others are codecs.
+/// How the blocks of an extent lie in a file. The values are part of the file format. `absent`:
+/// they do not; only other copies have them. `raw`: one after the other. The others are codecs.
 enum class CodecId : std::uint16_t {
   raw = 0,
   absent = 1,

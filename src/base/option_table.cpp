@@ -223,9 +223,43 @@ Result<void> parse_seed(std::string_view text, Settings& settings) {
   return {};
 }
 
-Result<void> check_local_codec(std::string_view text, Settings&) {
-  if (!same_word(text, "raw"))
-    return fail(Code::unsupported, "this version of Belay has no codec but raw yet");
+/// `auto`, or `temperature*=lorenzo-zstd,ids=raw,*=auto`. Whether there is such a codec is asked
+/// where they are known.
+template <auto Member>
+Result<void> parse_codec_rules(std::string_view text, Settings& settings) {
+  CodecRules rules{{}, (settings.*Member).otherwise};
+  while (!text.empty()) {
+    const auto piece = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), piece.size() + 1));
+    const auto equals = piece.rfind('=');
+    const auto codec = piece.substr(equals == piece.npos ? 0 : equals + 1);
+    if (codec.empty() || equals == 0)
+      return fail(Code::invalid_argument,
+                  "must be auto or a codec, or several of region=codec with commas between them, "
+                  "where region may have * and ?");
+    if (equals == piece.npos)
+      rules.otherwise = codec;
+    else
+      rules.rules.emplace_back(piece.substr(0, equals), codec);
+  }
+  settings.*Member = std::move(rules);
+  return {};
+}
+
+template <auto Member>
+std::string show_codec_rules(const Settings& settings) {
+  std::string text;
+  for (const auto& [glob, codec] : (settings.*Member).rules) text += glob + "=" + codec + ",";
+  return text + (settings.*Member).otherwise;
+}
+
+/// `200MB/s`, `1.5 GiB/s`, `200MB`.
+Result<void> parse_bandwidth(std::string_view text, Settings& settings) {
+  const auto size = text.ends_with("/s") ? text.substr(0, text.size() - 2) : text;
+  const auto bytes = parse_bytes(size);
+  if (!bytes || *bytes == 0)
+    return fail(Code::invalid_argument, "must be bytes per second, such as 200MB/s");
+  settings.bandwidth = *bytes;
   return {};
 }
 
@@ -283,10 +317,12 @@ constexpr std::array kOptions = {
            show_number<&S::dedup_table>},
     Option{"levels", &O::levels, parse_level_plan, show_level_plan},
     Option{"global", &O::global, parse_path<&S::global>, show_global},
-    Option{"aggregate", &O::aggregate},
-    Option{"codec", &O::codec},
-    Option{"local_codec", &O::local_codec, check_local_codec},
-    Option{"bandwidth", &O::bandwidth},
+    Option{"aggregate", &O::aggregate, parse_number<&S::aggregate, 1, kMaxRanks>,
+           show_number<&S::aggregate>},
+    Option{"codec", &O::codec, parse_codec_rules<&S::codec>, show_codec_rules<&S::codec>, true},
+    Option{"local_codec", &O::local_codec, parse_codec_rules<&S::local_codec>,
+           show_codec_rules<&S::local_codec>, true},
+    Option{"bandwidth", &O::bandwidth, parse_bandwidth},
     Option{"node", &O::node, parse_node},
     Option{"ranks_per_node", &O::ranks_per_node, parse_number<&S::ranks_per_node, 1, kMaxRanks>},
     Option{"seed", &O::seed, parse_seed},

@@ -17,11 +17,12 @@ namespace belay {
 struct Option {
   std::string_view name;  ///< the TOML key; in the environment BELAY_ and the name in capitals
   Setting Options::*code;
-  /// Puts the value into the settings. Errors say what would be right. Null: the option belongs to
-  /// a stage that this version of Belay does not have, and is refused when set.
-  Result<void> (*parse)(std::string_view text, Settings& settings) = nullptr;
+  /// Puts the value into the settings. Errors say what would be right.
+  Result<void> (*parse)(std::string_view text, Settings& settings);
   /// The setting as text, if it must be the same on all ranks; else null.
   std::string (*shared)(const Settings& settings) = nullptr;
+  /// In a TOML file it may be a table of strings as well: `key=value,...` as text.
+  bool takes_table = false;
 };
 
 std::span<const Option> option_table();

@@ -58,7 +58,26 @@ std::string place_in_file(const std::string& path, const toml::source_position& 
   return fmt::format("{}:{}:{}", path, position.line, position.column);
 }
 
-Value toml_value(const toml::node& node, std::string source) {
+/// A table of strings as `key=value,...`; unset if it is anything else.
+std::optional<std::string> table_text(const toml::node& node) {
+  const auto* const table = node.as_table();
+  if (table == nullptr || table->empty()) return {};
+  // In the order of the file: of rules the first counts.
+  std::vector<std::pair<toml::source_position, std::string>> pieces;
+  for (const auto& [key, value] : *table) {
+    const auto* const text = value.as_string();
+    if (text == nullptr || key.str().find(',') != key.str().npos) return {};
+    pieces.emplace_back(key.source().begin, fmt::format("{}={}", key.str(), text->get()));
+  }
+  std::sort(pieces.begin(), pieces.end());
+  std::string joined;
+  for (const auto& [position, piece] : pieces) joined += (joined.empty() ? "" : ",") + piece;
+  return joined;
+}
+
+Value toml_value(const toml::node& node, bool takes_table, std::string source) {
+  if (auto text = takes_table ? table_text(node) : std::nullopt)
+    return text_value(*std::move(text), std::move(source));
   if (const auto* text = node.as_string()) return text_value(text->get(), std::move(source));
   if (const auto* number = node.as_integer())
     return text_value(std::to_string(number->get()), std::move(source));
@@ -83,7 +102,8 @@ Result<void> read_toml(const std::string& path, const std::string& contents, Val
     const std::string_view name = key.str();
     const auto place = place_of([&](const Option& option) { return option.name == name; });
     if (place < values.size())
-      values[place] = toml_value(node, place_in_file(path, node.source().begin));
+      values[place] = toml_value(node, option_table()[place].takes_table,
+                                 place_in_file(path, node.source().begin));
     else
       warnings.push_back(fmt::format("{} ({}) is not an option; did you mean {}?", in_quotes(name),
                                      place_in_file(path, key.source().begin),
@@ -140,8 +160,6 @@ std::string describe(const Option& option, const Value& value) {
 }
 
 Result<void> parse_value(const Option& option, const Value& value, Settings& settings) {
-  if (!option.parse)
-    return fail(Code::unsupported, "this version of Belay has no such stage yet; unset it");
   if (!value.text) return fail(Code::invalid_argument, "must be a string or a number");
   if (value.text->empty())
     return fail(Code::invalid_argument, "is empty; give it a value or unset it");

@@ -28,6 +28,14 @@ struct Interval {
   std::uint64_t calls = 0;
 };
 
+/// Which codec for which region: the first glob that its name fits counts.
+struct CodecRules {
+  std::vector<std::pair<std::string, std::string>> rules;  ///< glob, and `auto` or a codec's name
+  std::string otherwise;
+
+  bool all_raw() const { return rules.empty() && otherwise == "raw"; }
+};
+
 struct Settings {
   std::string store = "./belay-store";
   std::string application;
@@ -45,7 +53,11 @@ struct Settings {
   std::size_t dedup_table = 131072;  ///< frequent blocks that ranks tell each other of
   Level redundancy;                  ///< of every version, unless there are `levels`
   std::optional<LevelPlan> levels;
-  std::string global;  ///< directory of the global tier; empty: there is none
+  std::string global;                      ///< directory of the global tier; empty: there is none
+  std::uint64_t aggregate = 32;            ///< ranks that share a file of the global tier
+  CodecRules codec{{}, "auto"};            ///< of the global tier
+  CodecRules local_codec{{}, "raw"};       ///< of nodes
+  std::optional<std::uint64_t> bandwidth;  ///< bytes per second of the global tier; unset: measured
   std::uint64_t heads_per_node = 1;
   std::optional<std::string> node;
   std::optional<std::uint64_t> ranks_per_node;

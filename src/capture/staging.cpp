@@ -52,6 +52,7 @@ Result<StagingBuffer*> Staging::try_acquire() {
 void Staging::release(StagingBuffer* buffer) {
   buffer->used = 0;
   buffer->blocks.clear();
+  buffer->regions.clear();
   const std::lock_guard guard(mutex_);
   free_.push_back(buffer);
 }

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace belay::capture {
@@ -31,6 +32,8 @@ struct StagingBuffer {
   os::AlignedMemory memory;
   std::size_t used = 0;
   std::vector<StagedBlock> blocks;
+  /// What these are pieces of, by the number that they have there, if somebody wants to know.
+  std::vector<std::pair<std::uint32_t, RegionRecord>> regions;
 
   std::size_t room() const { return memory.size() - used; }
 };

@@ -50,7 +50,7 @@ void expect_newer_version_is_unsupported(std::vector<std::byte> bytes, Decode de
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code(), Code::unsupported);
   EXPECT_NE(
-      decoded.error().message().find("written by a newer Belay (format 7); this one reads up to 2"),
+      decoded.error().message().find("written by a newer Belay (format 7); this one reads up to 3"),
       std::string::npos)
       << decoded.error().message();
 }

@@ -30,9 +30,11 @@ std::optional<NameKind> take_kind(std::string_view& text) {
   if (take_prefix(text, "segment-")) return NameKind::segment;
   if (take_prefix(text, "copy-")) return NameKind::copy;
   if (take_prefix(text, "shard-")) return NameKind::shard;
+  if (take_prefix(text, "bundle-")) return NameKind::bundle;
   if (take_prefix(text, "manifest-")) return NameKind::manifest;
   if (take_prefix(text, "run-")) return NameKind::run;
   if (take_prefix(text, "closed-")) return NameKind::closed;
+  if (take_prefix(text, "retired-")) return NameKind::retired;
   return std::nullopt;
 }
 
@@ -44,12 +46,16 @@ std::string final_name(const ParsedName& parts) {
       return copy_name({parts.key, parts.rank});
     case NameKind::shard:
       return shard_name({parts.key, parts.rank});
+    case NameKind::bundle:
+      return bundle_name({parts.key, parts.rank});
     case NameKind::manifest:
       return manifest_name(parts.key, parts.rank);
     case NameKind::run:
       return run_name(parts.key.run);
     case NameKind::closed:
       return closed_name(parts.key);
+    case NameKind::retired:
+      return retired_name(parts.key);
   }
   return {};
 }
@@ -73,6 +79,10 @@ std::string shard_name(const SegmentId& id) {
   return fmt::format("shard-{:06}-{:010}-{:06}", id.key.run, id.key.version, id.rank);
 }
 
+std::string bundle_name(const SegmentId& id) {
+  return fmt::format("bundle-{:06}-{:010}-{:06}", id.key.run, id.key.version, id.rank);
+}
+
 std::string file_name(const SegmentId& id, FileKind kind) {
   if (kind == FileKind::shard) return shard_name(id);
   return kind == FileKind::copy ? copy_name(id) : segment_name(id);
@@ -88,6 +98,10 @@ std::string closed_name(VersionKey last) {
   return fmt::format("closed-{:06}-{:010}", last.run, last.version);
 }
 
+std::string retired_name(VersionKey key) {
+  return fmt::format("retired-{:06}-{:010}", key.run, key.version);
+}
+
 std::string temporary_name(const std::string& name) { return name + std::string(kTemporary); }
 
 std::optional<ParsedName> parse_name(std::string_view name) {
@@ -99,7 +113,8 @@ std::optional<ParsedName> parse_name(std::string_view name) {
   if (parts.kind != NameKind::run &&
       !(take_prefix(rest, "-") && take_number(rest, parts.key.version)))
     return std::nullopt;
-  const bool of_a_rank = parts.kind != NameKind::run && parts.kind != NameKind::closed;
+  const bool of_a_rank = parts.kind != NameKind::run && parts.kind != NameKind::closed &&
+                         parts.kind != NameKind::retired;
   if (of_a_rank && !(take_prefix(rest, "-") && take_number(rest, parts.rank))) return std::nullopt;
   parts.temporary = take_prefix(rest, kTemporary);
   // Making the name again rejects every other spelling of the same numbers, and whatever is left.

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kHeaderMagic = "BELAYSEG";
 constexpr std::string_view kFooterMagic = "GESYALEB";
-constexpr std::size_t kHeaderReservedBytes = 55;
+constexpr std::size_t kHeaderReservedBytes = 7;
+constexpr std::size_t kHeaderSpareBytes = 40;
 constexpr std::size_t kExtentBytes = 40;
 constexpr std::size_t kEntryBytes = 20;
 constexpr std::size_t kChecksumBytes = 8;
@@ -18,7 +19,17 @@ constexpr std::size_t kFlushBytes = 64 << 10;
 /// Keeps sums of sizes far from overflow.
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 60;
 
-std::uint32_t format_of(bool partial) { return partial ? kCopiesFormat : kFirstFormat; }
+/// Of a header or footer.
+template <class Part>
+std::uint32_t format_of(const Part& part) {
+  return part.encoded ? kCodecsFormat : part.partial ? kCopiesFormat : kFirstFormat;
+}
+
+template <class Part>
+void set_format(Part& part, std::uint32_t format) {
+  part.partial = format == kCopiesFormat;
+  part.encoded = format == kCodecsFormat;
+}
 
 void put_extent(WireWriter& writer, const Extent& extent) {
   writer.field(extent.offset);
@@ -90,7 +101,7 @@ std::vector<std::byte> encode_segment_footer(const SegmentFooter& footer) {
   std::vector<std::byte> bytes;
   bytes.reserve(kSegmentFooterBytes);
   WireWriter writer(bytes);
-  writer.start(kFooterMagic, format_of(footer.partial));
+  writer.start(kFooterMagic, format_of(footer));
   writer.field(std::uint32_t{0});
   writer.field(footer.index_offset);
   writer.field(footer.extents);
@@ -114,11 +125,13 @@ std::array<std::byte, kSegmentHeaderBytes> encode_segment_header(const SegmentHe
   std::vector<std::byte> bytes;
   bytes.reserve(kSegmentHeaderBytes);
   WireWriter writer(bytes);
-  writer.start(kHeaderMagic, format_of(header.partial));
+  writer.start(kHeaderMagic, format_of(header));
   writer.field(header.block_bytes);
   put_origin(writer, header.origin);
   writer.field(static_cast<std::uint8_t>(header.hash));
   writer.zeros(kHeaderReservedBytes);
+  writer.field(header.rider_bytes);
+  writer.zeros(kHeaderSpareBytes);
   writer.field(checksum64(bytes));
   std::array<std::byte, kSegmentHeaderBytes> result;
   std::copy(bytes.begin(), bytes.end(), result.begin());
@@ -131,15 +144,17 @@ Result<SegmentHeader> decode_segment_header(std::span<const std::byte> bytes) {
   if (bytes.size() != kSegmentHeaderBytes)
     return fail(Code::corruption, "segment header of {} bytes: the file was cut", bytes.size());
   SegmentHeader header;
-  header.partial = format == kCopiesFormat;
+  set_format(header, format);
   header.block_bytes = reader.field<std::uint32_t>();
   header.origin = get_origin(reader);
   header.hash = static_cast<HashKind>(reader.field<std::uint8_t>());
-  const bool reserved_is_zero = reader.zeros(kHeaderReservedBytes);
+  bool reserved_is_zero = reader.zeros(kHeaderReservedBytes);
+  header.rider_bytes = reader.field<std::uint64_t>();
+  reserved_is_zero = reader.zeros(kHeaderSpareBytes) && reserved_is_zero;
   if (reader.field<std::uint64_t>() !=
       checksum64(bytes.first(kSegmentHeaderBytes - kChecksumBytes)))
     return damaged("segment header");
-  if (!reserved_is_zero)
+  if (!reserved_is_zero || (header.rider_bytes != 0 && !header.encoded))
     return fail(Code::corruption, "segment header: reserved bytes are not zero");
   BELAY_TRY(within("segment header",
                    check_header(Code::corruption, header.origin, header.hash, header.block_bytes)));
@@ -156,7 +171,8 @@ Result<void> encode_segment_end(ByteSink& sink, const SegmentHeader& header,
   footer.entries = entries;
   footer.header_checksum = header_checksum(header);
   footer.partial = header.partial;
-  BELAY_TRY(check_extents(Code::invalid_argument, extents, footer));
+  footer.encoded = header.encoded;
+  BELAY_TRY(check_extents(Code::invalid_argument, extents, footer, header.rider_bytes));
 
   IndexStream index(sink);
   for (const Extent& extent : extents) {
@@ -190,7 +206,7 @@ Result<SegmentFooter> decode_segment_footer(std::span<const std::byte> bytes,
                 file_bytes, bytes.size());
   const bool reserved_is_zero = reader.zeros(4);
   SegmentFooter footer;
-  footer.partial = format == kCopiesFormat;
+  set_format(footer, format);
   footer.index_offset = reader.field<std::uint64_t>();
   footer.extents = reader.field<std::uint64_t>();
   footer.entries = reader.field<std::uint64_t>();
@@ -218,7 +234,7 @@ Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
                 "segment index of {} bytes is too short for {} extents and {} entries",
                 bytes.size(), footer.extents, footer.entries);
   if (footer.index_checksum != checksum64(bytes)) return damaged("segment index");
-  if (footer.partial != header.partial || footer.header_checksum != header_checksum(header))
+  if (format_of(footer) != format_of(header) || footer.header_checksum != header_checksum(header))
     return fail(Code::corruption, "segment: header and footer are of different files");
 
   WireReader reader(bytes);
@@ -228,7 +244,7 @@ Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
     BELAY_ASSIGN(const Extent extent, get_extent(reader));
     index.extents.push_back(extent);
   }
-  BELAY_TRY(check_extents(Code::corruption, index.extents, footer));
+  BELAY_TRY(check_extents(Code::corruption, index.extents, footer, header.rider_bytes));
   EntryChecker checker(Code::corruption, index.extents, header.block_bytes);
   index.entries.reserve(footer.entries);
   for (std::uint64_t i = 0; i < footer.entries; ++i) {

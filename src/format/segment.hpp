@@ -20,12 +20,16 @@ namespace belay::format {
 inline constexpr std::uint32_t kFileAlignment = 4096;
 inline constexpr std::size_t kSegmentHeaderBytes = 128;
 inline constexpr std::size_t kSegmentFooterBytes = 64;
+/// Raw bytes of an extent that has a codec: what reading a part of it may take of memory.
+inline constexpr std::uint64_t kMaxEncodedExtentBytes = std::uint64_t{64} << 20;
 
 struct SegmentHeader {
   Origin origin;
   HashKind hash = HashKind::xxh3;
   std::uint32_t block_bytes = 0;
   bool partial = false;  ///< extents are absent: only a copy may be so, and it is of format 2
+  bool encoded = false;  ///< extents may have codecs: format 3, and never partial
+  std::uint64_t rider_bytes = 0;  ///< between header and payload; only a bundle has them
   bool operator==(const SegmentHeader&) const = default;
 };
 
@@ -53,6 +57,7 @@ struct SegmentFooter {
   std::uint64_t index_checksum = 0;
   std::uint64_t header_checksum = 0;  ///< of the header that this footer belongs to
   bool partial = false;
+  bool encoded = false;
   bool operator==(const SegmentFooter&) const = default;
 };
 
@@ -80,7 +85,8 @@ Result<SegmentFooter> decode_segment_footer(std::span<const std::byte> bytes,
                                             std::uint64_t file_bytes);
 /// `bytes` are the file's from footer.index_offset up to the footer. Extents are in bounds of the
 /// payload, in order, disjoint, and add up with their entries; those of a partial segment are raw
-/// and absent by turns. A footer of another header's file is corruption.
+/// and absent by turns. What their codecs have made is looked at by nobody here. A footer of
+/// another header's file is corruption.
 Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
                                           const SegmentFooter& footer, const SegmentHeader& header);
 

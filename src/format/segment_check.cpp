@@ -7,7 +7,8 @@ namespace belay::format {
 namespace {
 
 /// `end` is that of the extent before.
-Result<void> check_codec(Code code, const Extent& extent, std::size_t number, std::uint64_t end) {
+Result<void> check_codec(Code code, const Extent& extent, std::size_t number, std::uint64_t end,
+                         bool encoded) {
   switch (extent.codec) {
     case CodecId::raw:
       if (extent.encoded_bytes == extent.raw_bytes) return {};
@@ -20,17 +21,25 @@ Result<void> check_codec(Code code, const Extent& extent, std::size_t number, st
     default:
       break;
   }
+  if (encoded && extent.codec <= CodecId::zstd_long) {
+    if (extent.encoded_bytes < extent.raw_bytes && extent.encoded_bytes > 0 &&
+        extent.raw_bytes <= kMaxEncodedExtentBytes)
+      return {};
+    return fail(code, "segment index: extent {} has {} bytes for {} in codec {}", number,
+                extent.encoded_bytes, extent.raw_bytes, static_cast<unsigned>(extent.codec));
+  }
   return fail(code, "segment index: extent {} has the unknown codec {}", number,
               static_cast<unsigned>(extent.codec));
 }
 
 }  // namespace
 
-Result<void> check_extents(Code code, std::span<const Extent> extents,
-                           const SegmentFooter& footer) {
-  if (footer.index_offset < kSegmentHeaderBytes)
+Result<void> check_extents(Code code, std::span<const Extent> extents, const SegmentFooter& footer,
+                           std::uint64_t rider_bytes) {
+  if (footer.index_offset < kSegmentHeaderBytes ||
+      rider_bytes > footer.index_offset - kSegmentHeaderBytes)
     return fail(code, "segment index at {}: that is inside the header", footer.index_offset);
-  std::uint64_t end = kSegmentHeaderBytes;
+  std::uint64_t end = kSegmentHeaderBytes + rider_bytes;
   std::uint64_t entries = 0;
   bool absent = false;
   for (std::size_t i = 0; i < extents.size(); ++i) {
@@ -43,7 +52,7 @@ Result<void> check_extents(Code code, std::span<const Extent> extents,
     if (extent.entries == 0 || extent.first_entry != entries ||
         extent.entries > footer.entries - entries)
       return fail(code, "segment index: extent {} does not continue the entries at {}", i, entries);
-    BELAY_TRY(check_codec(code, extent, i, end));
+    BELAY_TRY(check_codec(code, extent, i, end, footer.encoded));
     if (footer.partial && i > 0 && extent.codec == extents[i - 1].codec)
       return fail(code, "segment index: extent {} of a partial copy is like the one before", i);
     absent = absent || extent.codec == CodecId::absent;

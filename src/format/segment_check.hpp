@@ -6,9 +6,11 @@
 
 namespace belay::format {
 
-/// Extents lie in the payload, in order, disjoint, and claim all entries in order. Some are absent
-/// if and only if the footer says that the file is partial.
-Result<void> check_extents(Code code, std::span<const Extent> extents, const SegmentFooter& footer);
+/// Extents lie in the payload, behind the rider, in order, disjoint, and claim all entries in
+/// order. Some are absent if and only if the footer says that the file is partial, and have codecs
+/// only if it says that it is encoded.
+Result<void> check_extents(Code code, std::span<const Extent> extents, const SegmentFooter& footer,
+                           std::uint64_t rider_bytes);
 
 /// Is fed all entries in order. REQUIRES: check_extents passed, and the extents outlive it.
 class EntryChecker {

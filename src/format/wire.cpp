@@ -7,9 +7,9 @@ Result<std::uint32_t> get_start(WireReader& reader, std::string_view magic) {
   if (reader.text(kMagicBytes) != magic)
     return fail(Code::corruption, "the magic is not {}: the file is damaged or not Belay's", magic);
   const auto version = reader.field<std::uint32_t>();
-  if (version > kCopiesFormat)
+  if (version > kCodecsFormat)
     return fail(Code::unsupported, "written by a newer Belay (format {}); this one reads up to {}",
-                version, kCopiesFormat);
+                version, kCodecsFormat);
   if (version == 0) return fail(Code::corruption, "format version 0 was never written");
   return version;
 }

@@ -27,6 +27,7 @@ static_assert(std::endian::native == std::endian::little,
 inline constexpr std::uint32_t kFirstFormat = 1;
 /// Of files that speak of copies, of blocks elsewhere, or of blocks that are absent.
 inline constexpr std::uint32_t kCopiesFormat = 2;
+inline constexpr std::uint32_t kCodecsFormat = 3;
 inline constexpr std::size_t kMagicBytes = 8;
 
 constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t alignment) {

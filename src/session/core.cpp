@@ -53,7 +53,8 @@ SessionCore::SessionCore(CoreParts parts)
       staging_(settings_.staging_bytes.value_or(kLeastStagingBytes), settings_.block_bytes,
                allocate_for(parts_.head.get())),
       equipment_{settings_,      clock_,           log_,     *parts_.claim.tier,
-                 *parts_.hasher, *parts_.parallel, staging_, *parts_.worker},
+                 *parts_.hasher, *parts_.parallel, staging_, *parts_.worker,
+                 parts_.chooser.get()},
       schedule_(settings_.interval, settings_.mtbf_ns, clock_),
       holdings_(parts_.claim, settings_.keep, rank_,
                 settings_.level_plan().levels().back().losses()) {
@@ -263,6 +264,8 @@ Result<void> SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns
   }
   const Level level = header.level;
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);
+  // Files that others copy, or that parity is made of, have their blocks where all can see them.
+  if (equipment_.chooser != nullptr && !together()) flight_->encode();
   missed_ = false;
   const bool dedup = settings_.dedups();
   if (dedup && !index_is_current_) dedup_.index(catalog_.manifest());

@@ -50,6 +50,7 @@ struct CoreParts {
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
+  std::unique_ptr<codec::Chooser> chooser;  ///< of codecs for segments; null: they are raw
   std::unique_ptr<os::Parallel> parallel;
   unsigned read_threads = 1;
   std::unique_ptr<session::Worker> worker;

@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "capture/staging.hpp"
+#include "codec/choice.hpp"
 #include "fingerprint/hasher.hpp"
 #include "os/clock.hpp"
 #include "os/parallel.hpp"
@@ -23,6 +24,7 @@ struct Equipment {
   os::Parallel& parallel;
   capture::Staging& staging;
   Worker& worker;
+  codec::Chooser* chooser = nullptr;  ///< of codecs for segments; nullptr: they are raw
 };
 
 }  // namespace belay::session

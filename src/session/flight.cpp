@@ -66,10 +66,20 @@ Flight::Flight(Equipment& equipment, Manifest header, std::uint64_t start_ns)
 
 SegmentId Flight::segment_id() const { return {manifest->origin.key, manifest->origin.rank}; }
 
+void Flight::encode() {
+  encoding_ = std::make_unique<SegmentEncoding>(*equipment_.chooser, equipment_.clock);
+}
+
+format::SegmentHeader Flight::header() const {
+  format::SegmentHeader header = header_of(*manifest);
+  header.encoded = encodes();
+  return header;
+}
+
 void Flight::start_segment(capture::StagingBuffer& buffer) {
-  const auto header = format::encode_segment_header(header_of(*manifest));
-  std::memcpy(buffer.memory.bytes().data(), header.data(), header.size());
-  buffer.used = header.size();
+  const auto bytes = format::encode_segment_header(header());
+  std::memcpy(buffer.memory.bytes().data(), bytes.data(), bytes.size());
+  buffer.used = bytes.size();
 }
 
 void Flight::abandon(Error error) {
@@ -114,10 +124,21 @@ Result<void> Flight::write_pages(capture::StagingBuffer& buffer, std::size_t byt
   return segment_->append_aligned(buffer.memory.bytes().first(bytes));
 }
 
+Result<void> Flight::write_encoded(const capture::StagingBuffer& buffer) {
+  BELAY_TRY(verify(buffer));
+  if (!segment_) {
+    BELAY_TRY(create_segment());
+    BELAY_TRY(encoding_->lend_to(*segment_));
+    BELAY_TRY(segment_->append(format::encode_segment_header(header())));
+  }
+  return encoding_->write(*segment_, buffer);
+}
+
 void Flight::write(capture::StagingBuffer* buffer) {
   if (!failed()) {
     const std::size_t pages = buffer->used / os::kDirectAlignment * os::kDirectAlignment;
-    auto done = within_memory([&] { return write_pages(*buffer, pages); });
+    auto done = within_memory(
+        [&] { return encodes() ? write_encoded(*buffer) : write_pages(*buffer, pages); });
     if (!done) abandon(std::move(done).error());
   }
   equipment_.staging.release(buffer);
@@ -157,7 +178,7 @@ void Flight::write_held(const std::vector<UnsafeBlock>& blocks, capture::Staging
   auto done = within_memory([&]() -> Result<void> {
     BELAY_TRY(create_segment());
     segment_->lend(scratch.memory.bytes());
-    BELAY_TRY(segment_->append(format::encode_segment_header(header_of(*manifest))));
+    BELAY_TRY(segment_->append(format::encode_segment_header(header())));
     return append_held(blocks);
   });
   if (!done) abandon(std::move(done).error());
@@ -189,27 +210,35 @@ vote::Kept Flight::kept() const {
   return kept;
 }
 
-Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
-  if (last.used > 0) {  // else it is lent already
-    const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
-    BELAY_TRY(write_pages(last, pages));
-    // What is left of the buffer moves out of the way, so that its memory can take the index.
-    const auto rest = last.memory.bytes().subspan(pages, last.used - pages);
-    const std::vector<std::byte> tail(rest.begin(), rest.end());
-    segment_->lend(last.memory.bytes());
-    BELAY_TRY(segment_->append(tail));
-  }
+Result<void> Flight::write_last(capture::StagingBuffer& last) {
+  if (last.used == 0) return {};  // it is lent already
+  if (encodes()) return write_encoded(last);
+  const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
+  BELAY_TRY(write_pages(last, pages));
+  // What is left of the buffer moves out of the way, so that its memory can take the index.
+  const auto rest = last.memory.bytes().subspan(pages, last.used - pages);
+  const std::vector<std::byte> tail(rest.begin(), rest.end());
+  segment_->lend(last.memory.bytes());
+  return segment_->append(tail);
+}
 
+std::vector<format::Extent> Flight::extents(std::uint64_t entries) const {
+  if (encodes()) return encoding_->extents();
+  return {{.offset = format::kSegmentHeaderBytes,
+           .encoded_bytes = manifest->ledger.written_bytes,
+           .raw_bytes = manifest->ledger.written_bytes,
+           .first_entry = 0,
+           .entries = static_cast<std::uint32_t>(entries)}};
+}
+
+Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
+  BELAY_TRY(write_last(last));
   std::uint64_t entries = 0;
   for (const bool in_segment : written) entries += in_segment ? 1 : 0;
-  const format::Extent extent{.offset = format::kSegmentHeaderBytes,
-                              .encoded_bytes = manifest->ledger.written_bytes,
-                              .raw_bytes = manifest->ledger.written_bytes,
-                              .first_entry = 0,
-                              .entries = static_cast<std::uint32_t>(entries)};
   IndexWalk walk(*manifest, written, natural);
-  BELAY_TRY(format::encode_segment_end(*segment_, header_of(*manifest), {&extent, 1}, entries,
+  BELAY_TRY(format::encode_segment_end(*segment_, header(), extents(entries), entries,
                                        [&walk] { return walk.next(); }));
+  if (encodes()) manifest->ledger.encoded_bytes = encoding_->encoded_bytes();
   file_bytes_ += segment_->offset();
   for (SegmentRef& segment : manifest->segments)
     if (segment.id == segment_id()) segment.file_bytes = segment_->offset();
@@ -263,6 +292,7 @@ void Flight::finish(capture::StagingBuffer* last) {
   written = {};
   if (voted_) info_.ledger.durable_ns = manifest->ledger.durable_ns = durable_ns_;
   if (voted_) info_.ledger.file_bytes = manifest->ledger.file_bytes;
+  if (voted_) info_.ledger.encoded_bytes = manifest->ledger.encoded_bytes;
   end();
 }
 

@@ -11,6 +11,7 @@
 #include "session/equipment.hpp"
 #include "session/kept_copies.hpp"
 #include "session/kept_shards.hpp"
+#include "session/segment_encoding.hpp"
 #include "session/version_plan.hpp"
 #include "store/file_writer.hpp"
 
@@ -56,6 +57,10 @@ class Flight {
   std::vector<std::vector<Rank>> keepers;
   std::uint64_t sent_bytes = 0;  ///< to other ranks
   std::uint64_t kept_bytes = 0;  ///< of others' blocks, and of parity, in files here
+
+  /// Segments are written with codecs. To be called before anything is staged.
+  void encode();
+  bool encodes() const { return encoding_ != nullptr; }
 
   /// Lends the index of the older version, whose memory takes that of this one once it has voted.
   /// To be called before finish() is submitted.
@@ -123,6 +128,11 @@ class Flight {
   /// Says which region it was that changed; only finish() may read the manifest's regions.
   void name_changed_region();
   Result<void> write_pages(capture::StagingBuffer& buffer, std::size_t bytes);
+  /// Verifies, encodes and writes all blocks of the buffer.
+  Result<void> write_encoded(const capture::StagingBuffer& buffer);
+  Result<void> write_last(capture::StagingBuffer& last);
+  format::SegmentHeader header() const;
+  std::vector<format::Extent> extents(std::uint64_t entries) const;
   /// Writes the last buffer, index and footer.
   Result<void> write_segment_end(capture::StagingBuffer& last);
   Result<void> vote(capture::StagingBuffer* last);
@@ -135,6 +145,7 @@ class Flight {
   Equipment& equipment_;
   std::uint64_t start_ns_;
   std::optional<store::FileWriter> segment_;
+  std::unique_ptr<SegmentEncoding> encoding_;
   std::unique_ptr<KeptCopies> kept_;
   std::unique_ptr<KeptShards> shards_;
   std::vector<SegmentId> landed_shards_;  ///< that another process has written

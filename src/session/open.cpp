@@ -58,6 +58,29 @@ Result<void> check_apart(const Settings& settings) {
               settings.global, settings.store);
 }
 
+codec::Wishes wishes_of(const CodecRules& rules, double bytes_per_second) {
+  return {rules.rules, rules.otherwise, bytes_per_second};
+}
+
+/// Do the options name codecs that there are?
+Result<void> check_codecs(const Settings& settings) {
+  BELAY_TRY(within("codec", codec::check(wishes_of(settings.codec, 1))));
+  return within("local_codec", codec::check(wishes_of(settings.local_codec, 1)));
+}
+
+/// For segments, where the session writes them; null if they are raw. How fast that is must be
+/// found out.
+std::unique_ptr<codec::Chooser> make_chooser(const Settings& settings, os::Clock& clock) {
+  constexpr double kGuessedDisk = 1e9;
+  constexpr double kGuessedShare = 200e6;
+  const auto& rules = settings.diskless() ? settings.codec : settings.local_codec;
+  if (rules.all_raw()) return nullptr;
+  const double guess = settings.diskless() ? kGuessedShare : kGuessedDisk;
+  const double there =
+      settings.diskless() && settings.bandwidth ? static_cast<double>(*settings.bandwidth) : guess;
+  return std::make_unique<codec::Chooser>(wishes_of(rules, there), clock);
+}
+
 Result<ResolvedOptions> resolve(const Seams& seams, Options options) {
   BELAY_ASSIGN(auto resolved, resolve_options({.code = std::move(options),
                                                .environment = seams.environment,
@@ -72,6 +95,7 @@ Result<ResolvedOptions> resolve(const Seams& seams, Options options) {
   if (!settings.global.empty()) BELAY_TRY(make_absolute("global", settings.global));
   if (settings.diskless()) settings.store = settings.global;
   if (settings.has_global_tier()) BELAY_TRY(check_apart(settings));
+  BELAY_TRY(check_codecs(settings));
   return resolved;
 }
 
@@ -242,6 +266,7 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
                                   *group, make_hasher(settings.hash, parts.claim.identity.seed))));
   parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
   parts.read_threads = seams.read_threads;
+  parts.chooser = make_chooser(settings, *seams.clock);
   parts.worker = make_worker(settings, seams);
   if (settings.has_global_tier()) parts.drain_worker = make_worker(settings, seams);
   parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();

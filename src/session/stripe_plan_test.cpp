@@ -55,7 +55,8 @@ TEST(StripePlan, EveryMemberIsInOneStripeAndItsSeatsAreOnDistinctNodes) {
   for (std::uint32_t nodes = 3; nodes < 14; ++nodes)
     for (std::uint32_t on_node = 1; on_node < 4; ++on_node) {
       std::vector<dedup::Node> node_of;
-      for (Rank rank = 0; rank < nodes * on_node - (on_node - 1); ++rank) node_of.push_back(rank % nodes);
+      for (Rank rank = 0; rank < nodes * on_node - (on_node - 1); ++rank)
+        node_of.push_back(rank % nodes);
       const std::vector<Share> shares(node_of.size(), share_of(3));
       std::set<Rank> seen;
       std::set<std::uint32_t> numbers;

@@ -249,6 +249,9 @@ Result<void> VersionCapture::stage(fingerprint::Block bytes, const Fingerprint& 
     flight_->start_segment(*buffer_);
   }
   if (buffer_->room() < bytes.size()) BELAY_TRY(next_buffer());
+  // The manifest grows while others write what is staged: they get their own.
+  if (flight_->encodes() && (buffer_->regions.empty() || buffer_->regions.back().first != region))
+    buffer_->regions.emplace_back(region, manifest_.regions[region]);
   std::byte* const to = buffer_->memory.bytes().data() + buffer_->used;
   buffer_->blocks.push_back({fingerprint, static_cast<std::uint32_t>(buffer_->used),
                              static_cast<std::uint32_t>(bytes.size()), region});

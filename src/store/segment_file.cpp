@@ -3,6 +3,7 @@
 
 #include "base/try.hpp"
 #include "format/names.hpp"
+#include "store/decoded_file.hpp"
 #include "store/pages.hpp"
 
 #include <algorithm>
@@ -15,12 +16,15 @@ auto key_of(const StoredBlock& block) {
   return std::tie(block.fingerprint.low, block.fingerprint.high, block.length, block.offset);
 }
 
-std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index) {
+/// `decoded`: what the file is read through; nullptr: extents are raw or absent.
+std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index,
+                                      const DecodedFile* decoded) {
   std::vector<StoredBlock> blocks;
   blocks.reserve(index.entries.size());
-  for (const format::Extent& extent : index.extents) {
+  for (std::size_t number = 0; number < index.extents.size(); ++number) {
+    const format::Extent& extent = index.extents[number];
     if (extent.codec == CodecId::absent) continue;
-    std::uint64_t offset = extent.offset;
+    std::uint64_t offset = decoded == nullptr ? extent.offset : decoded->begin_of(number);
     for (std::uint64_t i = extent.first_entry; i < extent.first_entry + extent.entries; ++i) {
       blocks.push_back({index.entries[i].fingerprint, index.entries[i].length, offset});
       offset += index.entries[i].length;
@@ -79,7 +83,6 @@ Result<void> SegmentFile::load_parts(const StoreId& store,
   BELAY_ASSIGN(header_, format::decode_segment_header(front.bytes()));
   if (kind_ == FileKind::segment && !complete())
     return fail(Code::corruption, "says that it has only some of its blocks, as only copies may");
-  if (complete()) BELAY_TRY(check_size(file_bytes));
   if (header_.origin.store != store)
     return fail(Code::corruption, "belongs to another store ({})", to_hex(header_.origin.store));
   if (SegmentId{header_.origin.key, header_.origin.rank} != id_)
@@ -89,9 +92,13 @@ Result<void> SegmentFile::load_parts(const StoreId& store,
   BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
   BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
   BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
-  BELAY_ASSIGN(const auto index, format::decode_segment_index(bytes.bytes(), footer, header_));
+  BELAY_ASSIGN(auto index, format::decode_segment_index(bytes.bytes(), footer, header_));
   index_offset_ = footer.index_offset;
-  blocks_ = place_blocks(index);
+  std::unique_ptr<DecodedFile> decoded;
+  if (encoded()) decoded = std::make_unique<DecodedFile>(std::move(file_), index.extents);
+  blocks_ = place_blocks(index, decoded.get());
+  if (decoded) file_ = std::move(decoded);
+  extents_ = std::move(index.extents);
   std::erase_if(blocks_, [this](const StoredBlock& block) {
     return std::any_of(lost_.begin(), lost_.end(), [&](const FileRange& range) {
       return block.offset < range.end && block.end() > range.begin;

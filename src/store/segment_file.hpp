@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A segment, or a copy of one, opened for reading: header, footer and index are verified, blocks
-// are found by fingerprint and length.
+// are found by fingerprint and length. Encoded extents are read as if they were raw.
 #pragma once
 
 #include <belay/result.hpp>
@@ -18,7 +18,7 @@
 
 namespace belay::store {
 
-/// A block and its place in the segment's file.
+/// A block and its place in SegmentFile::file().
 struct StoredBlock {
   Fingerprint fingerprint;
   std::uint32_t length = 0;
@@ -37,8 +37,8 @@ struct FileRange {
 class SegmentFile {
  public:
   /// corruption if the file is not the segment `id` of `store` or a copy of it, or is damaged
-  /// outside of its blocks. `file_bytes` is the size of the segment, and of complete copies; unset:
-  /// any.
+  /// outside of its blocks. `file_bytes` is the size of the segment, of which copies may differ;
+  /// unset: any.
   static Result<SegmentFile> open(Tier& tier, const SegmentId& id, const StoreId& store,
                                   std::optional<std::uint64_t> file_bytes,
                                   FileKind kind = FileKind::segment);
@@ -55,12 +55,15 @@ class SegmentFile {
 
   /// False: a copy that has only some of the segment's blocks.
   bool complete() const { return !header_.partial; }
+  /// True: file() gives decoded bytes, and blocks have their places in these.
+  bool encoded() const { return header_.encoded; }
   const format::SegmentHeader& header() const { return header_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
   std::uint64_t index_offset() const { return index_offset_; }
   os::File& file() { return *file_; }
   const std::string& where() const { return where_; }  ///< for messages
 
+  const std::vector<format::Extent>& extents() const { return extents_; }
   /// Those that are in the file, in its order until sort_blocks().
   const std::vector<StoredBlock>& blocks() const { return blocks_; }
   /// Makes find() possible.
@@ -79,6 +82,7 @@ class SegmentFile {
   std::unique_ptr<os::File> file_;
   std::uint64_t file_bytes_ = 0;
   std::uint64_t index_offset_ = 0;
+  std::vector<format::Extent> extents_;
   std::vector<FileRange> lost_;
   format::SegmentHeader header_;
   std::vector<StoredBlock> blocks_;

@@ -43,6 +43,8 @@ Result<void> read_around(SegmentFile& segment, std::uint64_t offset, std::span<s
 Result<void> read_verified(SegmentFile& segment, const NameBlock& name, std::uint64_t offset,
                            std::span<std::byte> into) {
   if (into.empty()) return {};
+  if (segment.encoded())
+    return fail(Code::corruption, "{}: is encoded, as no member of a stripe is", segment.where());
   if (offset > segment.file_bytes() || into.size() > segment.file_bytes() - offset)
     return fail(Code::corruption, "{}: ends before byte {}", segment.where(), offset + into.size());
   BELAY_TRY(read_around(segment, offset, into));

@@ -15,12 +15,16 @@ std::string make_name(const format::ParsedName& parts) {
       return format::copy_name({parts.key, parts.rank});
     case format::NameKind::shard:
       return format::shard_name({parts.key, parts.rank});
+    case format::NameKind::bundle:
+      return format::bundle_name({parts.key, parts.rank});
     case format::NameKind::manifest:
       return format::manifest_name(parts.key, parts.rank);
     case format::NameKind::run:
       return format::run_name(parts.key.run);
     case format::NameKind::closed:
       return format::closed_name(parts.key);
+    case format::NameKind::retired:
+      return format::retired_name(parts.key);
   }
   return {};
 }

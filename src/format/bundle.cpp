@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/bundle.hpp"
+
+#include "base/try.hpp"
+#include "format/checksum.hpp"
+#include "format/segment.hpp"
+#include "format/wire.hpp"
+
+#include <algorithm>
+
+namespace belay::format {
+namespace {
+
+constexpr std::string_view kMagic = "BELAYRDR";
+constexpr std::size_t kSegmentBytes = 32;
+constexpr std::size_t kManifestBytes = 16;
+constexpr std::size_t kBlockBytes = 24;
+constexpr std::size_t kChecksumBytes = 8;
+
+std::uint64_t tables_of(std::uint64_t segments, std::uint64_t manifests) {
+  return kRiderFrontBytes + kSegmentBytes * segments + kManifestBytes * manifests + kChecksumBytes;
+}
+
+Result<BundledSegment> get_segment(WireReader& reader, Rank ranks) {
+  BundledSegment segment;
+  segment.id.key.run = reader.field<Run>();
+  segment.id.key.version = reader.field<Version>();
+  segment.id.rank = reader.field<Rank>();
+  segment.block_bytes = reader.field<std::uint32_t>();
+  segment.blocks = reader.field<std::uint64_t>();
+  if (segment.id.rank >= ranks || segment.block_bytes < kMinBlockBytes ||
+      segment.block_bytes > kMaxBlockBytes)
+    return fail(Code::corruption, "rider: a segment of rank {} with blocks of {} bytes",
+                segment.id.rank, segment.block_bytes);
+  return segment;
+}
+
+/// Do all parts together fill the rider? Sums are checked one by one: fields may be hostile.
+Result<void> check_sizes(const Rider& rider, std::uint64_t rider_bytes) {
+  std::uint64_t left = rider_bytes - std::min(rider_bytes, rider.table_bytes());
+  const auto take = [&](std::uint64_t bytes) {
+    const bool fits = bytes <= left;
+    left -= std::min(bytes, left);
+    return fits;
+  };
+  bool fits = true;
+  for (const BundledSegment& segment : rider.segments)
+    fits =
+        fits && segment.blocks <= left / kBlockBytes && take(Rider::blocks_bytes(segment.blocks));
+  for (const CarriedManifest& manifest : rider.manifests)
+    fits =
+        fits && manifest.bytes > 0 && manifest.bytes % kFileAlignment == 0 && take(manifest.bytes);
+  if (!fits || rider.bytes() != rider_bytes)
+    return fail(Code::corruption, "rider: {} segments and {} manifests do not make {} bytes",
+                rider.segments.size(), rider.manifests.size(), rider_bytes);
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t Rider::table_bytes() const { return tables_of(segments.size(), manifests.size()); }
+
+std::uint64_t Rider::blocks_bytes(std::uint64_t blocks) {
+  return kBlockBytes * blocks + kChecksumBytes;
+}
+
+std::uint64_t Rider::blocks_offset(std::size_t segment) const {
+  std::uint64_t offset = kSegmentHeaderBytes + table_bytes();
+  for (std::size_t i = 0; i < segment; ++i) offset += blocks_bytes(segments[i].blocks);
+  return offset;
+}
+
+std::uint64_t Rider::manifest_offset(std::size_t manifest) const {
+  std::uint64_t offset = round_up(blocks_offset(segments.size()), kFileAlignment);
+  for (std::size_t i = 0; i < manifest; ++i) offset += manifests[i].bytes;
+  return offset;
+}
+
+std::uint64_t Rider::bytes() const {
+  return manifest_offset(manifests.size()) - kSegmentHeaderBytes;
+}
+
+std::vector<std::byte> encode_rider_tables(const Rider& rider) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(rider.table_bytes());
+  WireWriter writer(bytes);
+  writer.start(kMagic, kCodecsFormat);
+  writer.field(std::uint32_t{0});
+  writer.field(std::uint64_t{rider.segments.size()});
+  writer.field(std::uint64_t{rider.manifests.size()});
+  for (const BundledSegment& segment : rider.segments) {
+    writer.pair(segment.id.key.run, segment.id.key.version);
+    writer.field(segment.id.rank);
+    writer.field(segment.block_bytes);
+    writer.field(segment.blocks);
+  }
+  for (const CarriedManifest& manifest : rider.manifests) {
+    writer.field(manifest.rank);
+    writer.field(std::uint32_t{0});
+    writer.field(manifest.bytes);
+  }
+  writer.field(checksum64(bytes));
+  return bytes;
+}
+
+Result<std::uint64_t> decode_rider_front(std::span<const std::byte> front,
+                                         std::uint64_t rider_bytes) {
+  WireReader reader(front);
+  BELAY_ASSIGN(const auto format, get_start(reader, kMagic));
+  const bool reserved_is_zero = reader.zeros(4);
+  const auto segments = reader.field<std::uint64_t>();
+  const auto manifests = reader.field<std::uint64_t>();
+  if (reader.failed() || format != kCodecsFormat || !reserved_is_zero)
+    return fail(Code::corruption, "rider: its front is damaged");
+  if (segments > rider_bytes / kSegmentBytes || manifests > rider_bytes / kManifestBytes ||
+      tables_of(segments, manifests) > rider_bytes)
+    return fail(Code::corruption, "rider: {} segments and {} manifests do not fit into {} bytes",
+                segments, manifests, rider_bytes);
+  return tables_of(segments, manifests);
+}
+
+Result<Rider> decode_rider_tables(std::span<const std::byte> tables, std::uint64_t rider_bytes,
+                                  Rank ranks) {
+  const auto front = tables.first(std::min(tables.size(), kRiderFrontBytes));
+  BELAY_ASSIGN(const std::uint64_t bytes, decode_rider_front(front, rider_bytes));
+  if (tables.size() != bytes) return fail(Code::corruption, "rider: the file was cut");
+  WireReader reader(tables);
+  (void)reader.bytes(kMagicBytes + 8);
+  const auto segments = reader.field<std::uint64_t>();
+  const auto manifests = reader.field<std::uint64_t>();
+  Rider rider;
+  bool in_order = true;
+  for (std::uint64_t i = 0; i < segments; ++i) {
+    BELAY_ASSIGN(const BundledSegment segment, get_segment(reader, ranks));
+    in_order = in_order && (i == 0 || rider.segments.back().id < segment.id);
+    rider.segments.push_back(segment);
+  }
+  for (std::uint64_t i = 0; i < manifests; ++i) {
+    const auto rank = reader.field<Rank>();
+    in_order = reader.zeros(4) && in_order && rank < ranks &&
+               (i == 0 || rider.manifests.back().rank < rank);
+    rider.manifests.push_back({rank, reader.field<std::uint64_t>()});
+  }
+  if (reader.field<std::uint64_t>() != checksum64(tables.first(tables.size() - kChecksumBytes)))
+    return damaged("rider");
+  if (!in_order) return fail(Code::corruption, "rider: segments or ranks are out of order");
+  BELAY_TRY(check_sizes(rider, rider_bytes));
+  return rider;
+}
+
+std::vector<std::byte> encode_bundled_blocks(std::span<const BundledBlock> blocks) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(Rider::blocks_bytes(blocks.size()));
+  WireWriter writer(bytes);
+  for (const BundledBlock& block : blocks) {
+    writer.pair(block.fingerprint.low, block.fingerprint.high);
+    writer.field(block.length);
+    writer.field(block.entry);
+  }
+  writer.field(checksum64(bytes));
+  return bytes;
+}
+
+Result<std::vector<BundledBlock>> decode_bundled_blocks(std::span<const std::byte> bytes,
+                                                        const BundledSegment& segment,
+                                                        std::uint64_t entries) {
+  if (bytes.size() != Rider::blocks_bytes(segment.blocks))
+    return fail(Code::corruption, "rider: the file was cut");
+  WireReader reader(bytes);
+  std::vector<BundledBlock> blocks;
+  blocks.reserve(segment.blocks);
+  bool sane = true;
+  for (std::uint64_t i = 0; i < segment.blocks; ++i) {
+    BundledBlock& block = blocks.emplace_back();
+    block.fingerprint.low = reader.field<std::uint64_t>();
+    block.fingerprint.high = reader.field<std::uint64_t>();
+    block.length = reader.field<std::uint32_t>();
+    block.entry = reader.field<std::uint32_t>();
+    sane = sane && block.length > 0 && block.length <= segment.block_bytes &&
+           (block.entry == kNotInBundle || block.entry < entries);
+  }
+  if (reader.field<std::uint64_t>() != checksum64(bytes.first(bytes.size() - kChecksumBytes)))
+    return damaged("rider: blocks of a segment");
+  if (!sane) return fail(Code::corruption, "rider: a block is not where it should be");
+  return blocks;
+}
+
+}  // namespace belay::format

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/bundle.hpp"
+
+#include "base/try.hpp"
+#include "format/names.hpp"
+#include "store/pages.hpp"
+
+#include <algorithm>
+
+namespace belay::store {
+
+Result<std::shared_ptr<Bundle>> Bundle::open(Tier& tier, const SegmentId& id) {
+  const std::string name = format::bundle_name(id);
+  auto bundle = std::make_shared<Bundle>();
+  bundle->id_ = id;
+  bundle->where_ = tier.place() + "/" + name;
+  BELAY_ASSIGN(bundle->file_, tier.open(name));
+  BELAY_TRY(within(bundle->where_, bundle->load()));
+  return bundle;
+}
+
+Result<void> Bundle::load() {
+  BELAY_ASSIGN(file_bytes_, file_->size());
+  constexpr std::uint64_t kFront = format::kSegmentHeaderBytes + format::kRiderFrontBytes;
+  if (file_bytes_ < kFront) return fail(Code::corruption, "too short for a bundle");
+  BELAY_ASSIGN(const auto front, read_pages(*file_, 0, kFront));
+  BELAY_ASSIGN(header_,
+               format::decode_segment_header(front.bytes().first(format::kSegmentHeaderBytes)));
+  if (SegmentId{header_.origin.key, header_.origin.rank} != id_)
+    return fail(Code::corruption, "its content is another file's (run {}, version {}, set {})",
+                header_.origin.key.run, header_.origin.key.version, header_.origin.rank);
+  if (header_.rider_bytes == 0 || header_.rider_bytes > file_bytes_ - format::kSegmentHeaderBytes)
+    return fail(Code::corruption, "has no rider, or was cut");
+  BELAY_ASSIGN(const std::uint64_t bytes,
+               format::decode_rider_front(front.bytes().subspan(format::kSegmentHeaderBytes),
+                                          header_.rider_bytes));
+  BELAY_ASSIGN(const auto tables, read_pages(*file_, format::kSegmentHeaderBytes,
+                                             format::kSegmentHeaderBytes + bytes));
+  BELAY_ASSIGN(rider_, format::decode_rider_tables(tables.bytes(), header_.rider_bytes,
+                                                   header_.origin.ranks));
+  return {};
+}
+
+Result<void> Bundle::load_index() {
+  const std::lock_guard lock(mutex_);
+  if (decoded_) return {};
+  const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
+  BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
+  BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
+  BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
+  BELAY_ASSIGN(const auto index, format::decode_segment_index(bytes.bytes(), footer, header_));
+  auto decoded = std::make_unique<DecodedFile>(file_, index.extents);
+  places_.reserve(index.entries.size() + 1);
+  std::uint64_t place = format::kSegmentHeaderBytes;
+  for (const format::IndexEntry& entry : index.entries) {
+    places_.push_back(place);
+    place += entry.length;
+  }
+  places_.push_back(place);
+  decoded_ = std::move(decoded);
+  return {};
+}
+
+std::optional<std::size_t> Bundle::find(const SegmentId& segment) const {
+  const auto& all = rider_.segments;
+  const auto found = std::lower_bound(
+      all.begin(), all.end(), segment,
+      [](const format::BundledSegment& each, const SegmentId& id) { return each.id < id; });
+  if (found == all.end() || found->id != segment) return {};
+  return static_cast<std::size_t>(found - all.begin());
+}
+
+std::optional<std::size_t> Bundle::find_manifest(Rank rank) const {
+  for (std::size_t i = 0; i < rider_.manifests.size(); ++i)
+    if (rider_.manifests[i].rank == rank) return i;
+  return {};
+}
+
+Result<std::size_t> Bundle::read_manifest(std::size_t manifest, std::uint64_t offset,
+                                          std::span<std::byte> bytes) {
+  const std::uint64_t all = rider_.manifests[manifest].bytes;
+  const std::uint64_t left = all - std::min(offset, all);
+  bytes = bytes.first(std::min<std::uint64_t>(bytes.size(), left));
+  if (bytes.empty()) return std::size_t{0};
+  return file_->read(rider_.manifest_offset(manifest) + offset, bytes);
+}
+
+Result<std::vector<format::BundledBlock>> Bundle::blocks_of(std::size_t segment) {
+  BELAY_TRY(within(where_, load_index()));
+  const std::uint64_t begin = rider_.blocks_offset(segment);
+  const format::BundledSegment& described = rider_.segments[segment];
+  BELAY_ASSIGN(const auto bytes,
+               within(where_, read_pages(*file_, begin,
+                                         begin + format::Rider::blocks_bytes(described.blocks))));
+  BELAY_ASSIGN(auto blocks, within(where_, format::decode_bundled_blocks(bytes.bytes(), described,
+                                                                         places_.size() - 1)));
+  for (const format::BundledBlock& block : blocks)
+    if (block.entry != format::kNotInBundle &&
+        places_[block.entry + 1] - places_[block.entry] != block.length)
+      return fail(Code::corruption, "{}: a block has another length than its entry", where_);
+  return blocks;
+}
+
+Result<void> Bundle::read_entry(std::uint32_t entry, std::uint64_t offset,
+                                std::span<std::byte> bytes) {
+  BELAY_TRY(within(where_, load_index()));
+  BELAY_ASSIGN(const std::size_t got, decoded_->read(places_[entry] + offset, bytes));
+  if (got < bytes.size()) return fail(Code::corruption, "{}: was cut", where_);
+  return {};
+}
+
+}  // namespace belay::store

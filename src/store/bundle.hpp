@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bundle opened for reading: which segments have blocks in it, which manifests it carries, and
+// the blocks, decoded.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "format/bundle.hpp"
+#include "format/segment.hpp"
+#include "store/decoded_file.hpp"
+#include "store/tier.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace belay::store {
+
+/// Thread-safe.
+class Bundle {
+ public:
+  /// Reads header and rider's tables, which are enough for most questions.
+  static Result<std::shared_ptr<Bundle>> open(Tier& tier, const SegmentId& id);
+
+  const SegmentId& id() const { return id_; }
+  const format::SegmentHeader& header() const { return header_; }
+  const format::Rider& rider() const { return rider_; }
+  std::uint64_t file_bytes() const { return file_bytes_; }
+
+  /// The place of a segment in the rider; unset: none of its blocks are here.
+  std::optional<std::size_t> find(const SegmentId& segment) const;
+  std::optional<std::size_t> find_manifest(Rank rank) const;
+  /// Bytes of a manifest, from `offset` in it on.
+  Result<std::size_t> read_manifest(std::size_t manifest, std::uint64_t offset,
+                                    std::span<std::byte> bytes);
+  Result<std::vector<format::BundledBlock>> blocks_of(std::size_t segment);
+  /// Decoded bytes of an entry of the index, from `offset` in it on. Zeros where it is damaged.
+  Result<void> read_entry(std::uint32_t entry, std::uint64_t offset, std::span<std::byte> bytes);
+
+ private:
+  Result<void> load();
+  /// Footer and index, once.
+  Result<void> load_index();
+
+  SegmentId id_;
+  std::string where_;
+  std::shared_ptr<os::File> file_;
+  std::uint64_t file_bytes_ = 0;
+  format::SegmentHeader header_;
+  format::Rider rider_;
+  std::mutex mutex_;                      ///< of making what follows
+  std::unique_ptr<DecodedFile> decoded_;  ///< null: the index was not read yet
+  std::vector<std::uint64_t> places_;     ///< of entries, in `decoded_`
+};
+
+}  // namespace belay::store

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A copy of a segment whose blocks are in bundles, as a file.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "os/files.hpp"
+#include "store/bundle.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace belay::store {
+
+/// The bytes that a copy with the blocks of all these bundles would have. Each of them has the
+/// segment `id`; they may lack different blocks.
+Result<std::unique_ptr<os::File>> open_bundled_copy(std::vector<std::shared_ptr<Bundle>> bundles,
+                                                    const SegmentId& id);
+/// The manifest of this rank. REQUIRES: the bundle carries it.
+std::unique_ptr<os::File> open_carried_manifest(std::shared_ptr<Bundle> bundle, Rank rank);
+
+}  // namespace belay::store

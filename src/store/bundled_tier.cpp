@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/bundled_tier.hpp"
+
+#include "base/try.hpp"
+#include "format/names.hpp"
+#include "store/bundled_copy.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace belay::store {
+namespace {
+
+class BundledTier final : public Tier {
+ public:
+  explicit BundledTier(std::unique_ptr<Tier> tier) : tier_(std::move(tier)) {}
+
+  Result<std::unique_ptr<os::File>> create(const std::string& name) override {
+    return tier_->create(name);
+  }
+  Result<std::unique_ptr<os::File>> open(const std::string& name) override {
+    auto file = tier_->open(name);
+    if (file || file.error().code() != Code::not_found) return file;
+    BELAY_ASSIGN(auto bundled, open_bundled(name));
+    return bundled ? Result<std::unique_ptr<os::File>>(std::move(bundled)) : std::move(file);
+  }
+  Result<void> publish(const std::string& temporary, const std::string& name,
+                       bool exclusive) override {
+    return tier_->publish(temporary, name, exclusive);
+  }
+  Result<std::uint64_t> touch(const std::string& name) override {
+    auto bytes = tier_->touch(name);
+    if (bytes || bytes.error().code() != Code::not_found) return bytes;
+    BELAY_ASSIGN(const auto bundled, open_bundled(name));
+    return bundled ? bundled->size() : bytes;
+  }
+  Result<void> remove(const std::string& name) override {
+    auto removed = tier_->remove(name);
+    if (removed || removed.error().code() != Code::not_found) return removed;
+    BELAY_ASSIGN(const auto bundled, open_bundled(name));
+    if (!bundled) return removed;
+    const auto parsed = format::parse_name(name);
+    if (parsed->kind != format::NameKind::manifest) return {};
+    // busy: somebody else of this node has left the mark.
+    const auto mark = tier_->create(format::retired_name(parsed->key));
+    if (!mark && mark.error().code() != Code::busy) return Unexpected(mark.error());
+    return {};
+  }
+  Result<void> sync_names() override { return tier_->sync_names(); }
+  Result<std::vector<std::string>> list() override {
+    BELAY_ASSIGN(auto names, tier_->list());
+    const std::lock_guard lock(mutex_);
+    look(names);
+    for (const auto& [id, bundle] : bundles_) {
+      if (!retired_.contains(id.key))
+        for (const format::CarriedManifest& manifest : bundle->rider().manifests)
+          names.push_back(format::manifest_name(id.key, manifest.rank));
+      for (const format::BundledSegment& segment : bundle->rider().segments)
+        names.push_back(format::copy_name(segment.id));
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  }
+  Result<os::Space> space() override { return tier_->space(); }
+  const std::string& place() const override { return tier_->place(); }
+
+ private:
+  /// Which bundles and marks are there by now. One that cannot be read has nothing to give.
+  void look(const std::vector<std::string>& names) {
+    std::map<SegmentId, std::shared_ptr<Bundle>> there;
+    retired_.clear();
+    for (const std::string& name : names) {
+      const auto parsed = format::parse_name(name);
+      if (!parsed || parsed->temporary) continue;
+      if (parsed->kind == format::NameKind::retired) retired_.insert(parsed->key);
+      if (parsed->kind != format::NameKind::bundle) continue;
+      const SegmentId id{parsed->key, parsed->rank};
+      if (const auto known = bundles_.find(id); known != bundles_.end())
+        there.insert(*known);
+      else if (auto bundle = Bundle::open(*tier_, id))
+        there.emplace(id, *std::move(bundle));
+    }
+    bundles_ = std::move(there);
+  }
+
+  /// Null: the name is in no bundle.
+  Result<std::unique_ptr<os::File>> open_bundled(const std::string& name) {
+    const auto parsed = format::parse_name(name);
+    const bool manifest = parsed && parsed->kind == format::NameKind::manifest;
+    const bool copy = parsed && parsed->kind == format::NameKind::copy;
+    if ((!manifest && !copy) || parsed->temporary) return std::unique_ptr<os::File>();
+    const SegmentId id{parsed->key, parsed->rank};
+    std::vector<std::shared_ptr<Bundle>> having;
+    {
+      BELAY_ASSIGN(const auto names, tier_->list());
+      const std::lock_guard lock(mutex_);
+      look(names);
+      if (manifest && retired_.contains(id.key)) return std::unique_ptr<os::File>();
+      for (const auto& [its, bundle] : bundles_)
+        if (manifest ? its.key == id.key && bundle->find_manifest(id.rank).has_value()
+                     : bundle->find(id).has_value())
+          having.push_back(bundle);
+    }
+    if (having.empty()) return std::unique_ptr<os::File>();
+    if (copy) return open_bundled_copy(std::move(having), id);
+    return open_carried_manifest(std::move(having.front()), id.rank);
+  }
+
+  std::unique_ptr<Tier> tier_;
+  std::mutex mutex_;  ///< of what follows
+  std::map<SegmentId, std::shared_ptr<Bundle>> bundles_;
+  std::set<VersionKey> retired_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tier> make_bundled_tier(std::unique_ptr<Tier> tier) {
+  return std::make_unique<BundledTier>(std::move(tier));
+}
+
+}  // namespace belay::store
