@@ -14,8 +14,6 @@
 namespace belay::detail {
 namespace {
 
-constexpr std::uint64_t kLeastStagingBytes = std::uint64_t{64} << 20;
-
 void add_to_sum(Ledger& sum, const Ledger& ledger) {
   sum.version = ledger.version;
   sum.protected_bytes += ledger.protected_bytes;
@@ -52,9 +50,8 @@ SessionCore::SessionCore(CoreParts parts)
       dirty_sets_(std::move(parts_.tracker)),
       staging_(settings_.staging_bytes.value_or(kLeastStagingBytes), settings_.block_bytes,
                allocate_for(parts_.head.get())),
-      equipment_{settings_,      clock_,           log_,     *parts_.claim.tier,
-                 *parts_.hasher, *parts_.parallel, staging_, *parts_.worker,
-                 parts_.chooser.get()},
+      equipment_{settings_,        clock_,   log_,           *parts_.claim.tier,  *parts_.hasher,
+                 *parts_.parallel, staging_, *parts_.worker, parts_.chooser.get()},
       schedule_(settings_.interval, settings_.mtbf_ns, clock_),
       holdings_(parts_.claim, settings_.keep, rank_,
                 settings_.level_plan().levels().back().losses()) {

@@ -39,6 +39,9 @@
 
 namespace belay::detail {
 
+/// Unless an option says otherwise: memory for capture, and for a drain.
+inline constexpr std::uint64_t kLeastStagingBytes = std::uint64_t{64} << 20;
+
 /// Everything that open() has prepared.
 struct CoreParts {
   Settings settings;
@@ -50,9 +53,11 @@ struct CoreParts {
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
-  std::unique_ptr<codec::Chooser> chooser;  ///< of codecs for segments; null: they are raw
+  std::unique_ptr<codec::Chooser> chooser;         ///< of codecs for segments; null: they are raw
+  std::unique_ptr<codec::Chooser> global_chooser;  ///< with a global tier
   std::unique_ptr<os::Parallel> parallel;
   unsigned read_threads = 1;
+  unsigned encode_threads = 0;  ///< of a drain; 0: it has none of its own
   std::unique_ptr<session::Worker> worker;
   std::unique_ptr<session::Worker> drain_worker;  ///< with a global tier
   std::unique_ptr<capture::Tracker> tracker;
@@ -207,7 +212,8 @@ class SessionCore {
   /// still on its way, it is waited for, unless `may_skip`.
   Result<void> start_drain(bool may_skip);
   /// Collective. Which segments this rank copies.
-  Result<std::vector<session::DrainTask>> share_drain(const Manifest& manifest);
+  Result<session::DrainShare> share_drain(const Manifest& manifest);
+  void learn_bandwidth(const aggregate::WrittenBundle& written);
   /// Collective. Waits for the drain under way, if there is one.
   Result<void> end_drain();
   /// Collective. REQUIRES: the drain has finished on all ranks.

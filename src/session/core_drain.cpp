@@ -52,18 +52,28 @@ std::vector<SegmentId> asked_of_others(const catalog::Whereabouts& whereabouts,
 
 }  // namespace
 
-Result<std::vector<session::DrainTask>> SessionCore::share_drain(const Manifest& manifest) {
+Result<session::DrainShare> SessionCore::share_drain(const Manifest& manifest) {
   const auto& whereabouts = parts_.claim.whereabouts;
-  BELAY_ASSIGN(const auto all,
+  std::vector<SegmentId> own;
+  for (const SegmentRef& segment : manifest.segments)
+    if (segment.id.rank == rank_) own.push_back(segment.id);
+  BELAY_ASSIGN(const auto all_own, parts_.group->gather(encode_ids(own)));
+  BELAY_ASSIGN(const auto all_asked,
                parts_.group->gather(encode_ids(asked_of_others(whereabouts, manifest))));
-  std::map<SegmentId, bool> whole;  // that this rank copies
-  for (const SegmentRef& segment : manifest.segments) {
-    if (segment.id.rank != rank_) continue;
-    const Holder* const holder = original_of(whereabouts, segment.id);
-    if (holder != nullptr && holder->keeper == rank_) whole[segment.id] = false;
-  }
-  std::vector<session::DrainTask> tasks;
-  for (const auto& bytes : all)
+  session::DrainShare share;
+  for (aggregate::RankSet& set : aggregate::sets_of(parts_.nodes, settings_.aggregate))
+    if (set.aggregator() == rank_) share.set = std::move(set);
+  const auto& members = share.set.members;
+  const auto is_member = [&](Rank rank) {
+    return std::find(members.begin(), members.end(), rank) != members.end();
+  };
+  std::map<SegmentId, bool> whole;  // that members look after
+  for (const Rank member : members)
+    for (const SegmentId& id : decode_ids(all_own[member])) {
+      const Holder* const holder = original_of(whereabouts, id);
+      if (holder != nullptr && holder->keeper == member) whole[id] = false;
+    }
+  for (const auto& bytes : all_asked)
     for (const SegmentId& id : decode_ids(bytes)) {
       const Holder* const holder = original_of(whereabouts, id);
       // All ranks see this, and all give up.
@@ -71,17 +81,17 @@ Result<std::vector<session::DrainTask>> SessionCore::share_drain(const Manifest&
         return fail(Code::corruption,
                     "the segment of rank {} and version {} is on no node any more", id.rank,
                     id.key.version);
-      if (holder->keeper == rank_) whole[id] = true;
+      if (is_member(holder->keeper)) whole[id] = true;
     }
   for (const auto& [id, all_blocks] : whole) {
     const auto place = original_of(whereabouts, id)->place;
-    auto& task = tasks.emplace_back(
+    auto& task = share.tasks.emplace_back(
         session::DrainTask{id, all_blocks, place, whereabouts.directory(place), {}});
     for (const Holder& holder : whereabouts.holders(id))
       if (whereabouts.is_global(holder.place) && !holder.damaged)
         task.copied.push_back(whereabouts.directory(holder.place));
   }
-  return tasks;
+  return share;
 }
 
 Result<void> SessionCore::start_drain(bool may_skip) {
@@ -93,16 +103,24 @@ Result<void> SessionCore::start_drain(bool may_skip) {
     return {};
   }
   BELAY_TRY(end_drain());
-  auto tasks = share_drain(manifest);
-  if (!tasks && tasks.error().code() == Code::peer_lost) return Unexpected(tasks.error());
-  if (!tasks) {
-    report_drain_failure(version, tasks.error());
+  auto share = share_drain(manifest);
+  if (!share && share.error().code() == Code::peer_lost) return Unexpected(share.error());
+  if (!share) {
+    report_drain_failure(version, share.error());
     return {};
   }
-  const session::DrainPlaces places{equipment_.tier, *parts_.claim.global->tier,
-                                    *parts_.claim.sight, equipment_.hasher, log_};
+  const session::DrainPlaces places{equipment_.tier,
+                                    *parts_.claim.global->tier,
+                                    *parts_.claim.sight,
+                                    equipment_.hasher,
+                                    *parts_.global_chooser,
+                                    clock_,
+                                    log_,
+                                    parts_.encode_threads,
+                                    settings_.staging_bytes.value_or(kLeastStagingBytes)};
   const auto made = vote::agree(*parts_.group, within_memory([&]() -> Result<void> {
-    drain_ = std::make_shared<session::Drain>(places, manifest, *std::move(tasks));
+    drain_ = std::make_shared<session::Drain>(places, manifest, std::move(share->set),
+                                              std::move(share->tasks));
     return {};
   }));
   if (!made) {
@@ -135,25 +153,36 @@ Result<void> SessionCore::finish_drain() {
   const VersionKey key = drain->origin().key;
   auto agreed = vote::agree(*parts_.group, drain->result());
   if (!agreed && agreed.error().code() == Code::peer_lost) return agreed;
-  BELAY_ASSIGN(const auto copies, parts_.group->gather(encode_ids(drain->copies())));
+  BELAY_ASSIGN(const auto copies, parts_.group->gather(encode_ids(drain->bundled())));
   for (Rank rank = 0; rank < copies.size(); ++rank) {
     const auto place = claim.whereabouts.place(claim.global->directories[rank]);
     for (const SegmentId& id : decode_ids(copies[rank]))
       claim.whereabouts.add({id, FileKind::copy, 0, 0}, place, rank);
   }
-  holdings_.wrote_global(drain->copies());
+  if (drain->bundle()) {
+    holdings_.wrote_global({*drain->bundle(), drain->bundled()});
+    learn_bandwidth(drain->written());
+  }
   global_changed_ = true;
   if (!agreed) {
-    holdings_.not_drained(key);
+    holdings_.not_drained(key, drain->bundle());
     report_drain_failure(key.version, agreed.error());
     return tell_damaged(drain->damaged());
   }
   holdings_.drained(key, drain->segments());
   for (Rank rank = 0; rank < copies.size(); ++rank)
     claim.sources.add(key, rank, rank, claim.global->directories[rank], /*global=*/true);
-  log_.info("version {} is on the global tier: {} written", key.version,
-            format_bytes(drain->bytes()));
+  if (drain->bundle())
+    log_.info("version {} is on the global tier: {} of {} written", key.version,
+              format_bytes(drain->written().file_bytes), format_bytes(drain->written().raw_bytes));
   return {};
+}
+
+void SessionCore::learn_bandwidth(const aggregate::WrittenBundle& written) {
+  constexpr std::uint64_t kTelling = std::uint64_t{16} << 20;
+  if (settings_.bandwidth || written.file_bytes < kTelling || written.write_ns == 0) return;
+  parts_.global_chooser->set_bandwidth(static_cast<double>(written.file_bytes) * 1e9 /
+                                       static_cast<double>(written.write_ns));
 }
 
 void SessionCore::report_drain_failure(Version version, const Error& error) {

@@ -5,51 +5,56 @@
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
-#include "format/wire.hpp"
-#include "session/copy_extents.hpp"
-#include "store/file_writer.hpp"
+#include "store/segment_file.hpp"
 #include "vote/claim.hpp"
 
 #include <algorithm>
-#include <map>
+#include <tuple>
 
 namespace belay::session {
 namespace {
 
-// Reads of this size reach a disk's speed; a block with what it shares pages with fits.
-constexpr std::uint64_t kReadBytes = std::uint64_t{8} << 20;
-constexpr std::uint64_t kWriteBytes = std::uint64_t{1} << 20;
-static_assert(kReadBytes >= 2 * std::uint64_t{kMaxBlockBytes});
+using Block = store::StoredBlock;
 
-bool by_content(const store::StoredBlock& a, const store::StoredBlock& b) {
+bool by_content(const Block& a, const Block& b) {
   return std::tie(a.fingerprint.low, a.fingerprint.high, a.length) <
          std::tie(b.fingerprint.low, b.fingerprint.high, b.length);
 }
 
-/// What the manifest needs of each segment of its own rank, sorted by content.
-std::map<SegmentId, std::vector<store::StoredBlock>> live_blocks(const Manifest& manifest) {
-  std::map<SegmentId, std::vector<store::StoredBlock>> live;
+/// What the manifest needs of this segment, sorted by content.
+std::vector<Block> live_blocks(const Manifest& manifest, const SegmentId& id) {
+  std::vector<Block> live;
+  const auto& segments = manifest.segments;
+  const auto is_it = [&](const SegmentRef& segment) { return segment.id == id; };
+  const auto holder = std::find_if(segments.begin(), segments.end(), is_it) - segments.begin();
   for (const RegionRecord& region : manifest.regions)
     for (std::uint64_t i = 0; i < manifest.blocks_of(region); ++i) {
       const std::uint64_t block = region.first_block + i;
-      const SegmentId& id = manifest.segments[manifest.holders[block]].id;
-      live[id].push_back({manifest.fingerprints[block], manifest.length_of(region, i), 0});
+      if (manifest.holders[block] == holder)
+        live.push_back({manifest.fingerprints[block], manifest.length_of(region, i), 0});
     }
-  for (auto& [id, blocks] : live) std::sort(blocks.begin(), blocks.end(), by_content);
+  std::sort(live.begin(), live.end(), by_content);
   return live;
 }
 
 }  // namespace
 
-Drain::Drain(DrainPlaces places, const Manifest& manifest, std::vector<DrainTask> tasks)
-    : places_(places), origin_(manifest.origin), tasks_(std::move(tasks)) {
+Drain::Drain(DrainPlaces places, const Manifest& manifest, aggregate::RankSet set,
+             std::vector<DrainTask> tasks)
+    : places_(places),
+      origin_(manifest.origin),
+      hash_(manifest.hash),
+      block_bytes_(manifest.block_bytes),
+      set_(std::move(set)),
+      tasks_(std::move(tasks)) {
   for (const SegmentRef& segment : manifest.segments) segments_.push_back(segment.id);
 }
 
 void Drain::run() {
-  result_ = within_memory([&] { return drain(); });
-  read_buffer_ = {};
-  write_buffer_ = {};
+  result_ = within_memory([&] { return set_.members.empty() ? Result<void>{} : drain(); });
+  carried_ = {};
+  manifests_ = {};
+  sources_ = {};
   finished_.store(true, std::memory_order_release);
 }
 
@@ -59,157 +64,121 @@ void Drain::abandon(const Error& error) {
 }
 
 Result<void> Drain::drain() {
-  // The block table in memory is overwritten by the next capture: the file is read instead.
-  const std::string name = format::manifest_name(origin_.key, origin_.rank);
-  BELAY_ASSIGN(const auto bytes,
-               store::read_whole(places_.nodes, name, format::check_manifest_front));
-  BELAY_ASSIGN(const Manifest manifest,
-               within(places_.nodes.place() + "/" + name, format::decode_manifest(bytes)));
-  if (manifest.origin != origin_)
-    return fail(Code::corruption, "{}/{}: its content is another file's", places_.nodes.place(),
-                name);
-  if (!planted(Mistake::drain_early)) BELAY_TRY(copy_segments(manifest));
-  BELAY_TRY(publish_manifest(bytes));
-  if (planted(Mistake::drain_early)) BELAY_TRY(copy_segments(manifest));
-  return {};
+  for (const Rank rank : set_.members) {
+    BELAY_ASSIGN(auto manifest, read_manifest(rank));
+    manifests_.push_back(std::move(manifest));
+  }
+  BELAY_TRY(find_sources());
+  return write();
 }
 
-Result<void> Drain::copy_segments(const Manifest& manifest) {
-  const auto live = live_blocks(manifest);
+Result<Manifest> Drain::read_manifest(Rank rank) {
+  // The block table in memory is overwritten by the next capture: the file is read instead.
+  const std::string name = format::manifest_name(origin_.key, rank);
+  BELAY_ASSIGN(auto bytes, store::read_whole(places_.nodes, name, format::check_manifest_front));
+  const std::string where = places_.nodes.place() + "/" + name;
+  BELAY_ASSIGN(auto manifest, within(where, format::decode_manifest(bytes)));
+  Origin expected = origin_;
+  expected.rank = rank;
+  if (manifest.origin != expected)
+    return fail(Code::corruption, "{}: its content is another file's", where);
+  carried_.push_back({rank, std::move(bytes)});
+  return manifest;
+}
+
+Result<void> Drain::find_sources() {
   for (const DrainTask& task : tasks_) {
     if (cancelled_.load(std::memory_order_relaxed))
       return fail(Code::invalid_argument, "the session ended before");
-    const auto found = live.find(task.id);
-    const std::vector<Block> needed = found == live.end() ? std::vector<Block>{} : found->second;
-    if (!task.whole && needed.empty()) continue;
-    if (!is_there(task, needed)) BELAY_TRY(copy_segment(task, needed));
+    BELAY_ASSIGN(auto source, source_of(task));
+    if (source) sources_.push_back(*std::move(source));
   }
-  return places_.global.sync_names();
+  return {};
 }
 
-bool Drain::is_there(const DrainTask& task, const std::vector<Block>& needed) const {
-  for (const std::string& directory : task.copied) {
-    auto& place = store::place_in(places_.sight, directory);
-    auto copy = store::SegmentFile::open(place, task.id, origin_.store, {}, FileKind::copy);
-    if (!copy) {
-      places_.log.warn("global tier: {}; it is copied again", copy.error().message());
-      continue;
-    }
-    if (copy->complete()) return true;
-    copy->sort_blocks();
-    if (!task.whole && std::all_of(needed.begin(), needed.end(), [&](const Block& block) {
-          return copy->find(block.fingerprint, block.length) != nullptr;
-        }))
-      return true;
-  }
-  return false;
-}
-
-Result<void> Drain::copy_segment(const DrainTask& task, const std::vector<Block>& needed) {
+Result<std::optional<aggregate::Source>> Drain::source_of(const DrainTask& task) {
+  std::optional<aggregate::Source> none;
+  std::vector<Block> live;
+  for (const Manifest& manifest : manifests_)
+    if (!task.whole && manifest.origin.rank == task.id.rank) live = live_blocks(manifest, task.id);
+  if (!task.whole && live.empty()) return none;
   auto& place = store::place_in(places_.nodes, task.directory);
   auto segment = store::SegmentFile::open(place, task.id, origin_.store, {});
   if (!segment) {
     damaged_.push_back({task.id, FileKind::segment, task.place});
     return Unexpected(segment.error());
   }
-  // A name that is taken is of a copy with too few blocks, or of a drain that did not end: versions
-  // there may count on it, so that only a larger one may take its place, at once.
-  const std::string name = format::copy_name(task.id);
-  const bool taken = places_.global.touch(name).has_value();
-  std::vector<bool> present;
-  for (const Block& block : segment->blocks())
-    present.push_back(task.whole || taken ||
-                      std::binary_search(needed.begin(), needed.end(), block, by_content));
-  BELAY_TRY(make_buffers(segment->file_bytes()));
-  const std::string target = taken ? format::temporary_name(name) : name;
-  if (taken) (void)places_.global.remove(target);  // left by a drain that did not end
-  auto written = write_copy(*segment, present, target);
-  if (written && taken) {
-    written = vote::check_still_ours(places_.global, origin_.key.run);
-    if (written) written = places_.global.publish(target, name, /*exclusive=*/false);
-  }
-  if (!written) {
-    if (written.error().code() == Code::corruption)
-      damaged_.push_back({task.id, FileKind::segment, task.place});
-    (void)places_.global.remove(target);
-    return written;
-  }
-  copies_.push_back(task.id);
-  return {};
+  aggregate::Source source{task.id, std::make_shared<store::SegmentFile>(*std::move(segment)), {}};
+  for (const Block& block : source.file->blocks())
+    source.needed.push_back(task.whole ||
+                            std::binary_search(live.begin(), live.end(), block, by_content));
+  leave_out_copied(task, source);
+  const bool any =
+      std::find(source.needed.begin(), source.needed.end(), true) != source.needed.end();
+  return any ? std::optional(std::move(source)) : none;
 }
 
-Result<void> Drain::make_buffers(std::uint64_t segment_bytes) {
-  const auto grow = [&](os::AlignedMemory& buffer, std::uint64_t most) -> Result<void> {
-    const std::uint64_t wanted = std::min(most, segment_bytes);
-    if (buffer.bytes().size() >= wanted) return {};
-    BELAY_ASSIGN(buffer, os::AlignedMemory::allocate(wanted));
-    return {};
-  };
-  BELAY_TRY(grow(read_buffer_, kReadBytes));
-  return grow(write_buffer_, kWriteBytes);
-}
-
-Result<std::span<const std::byte>> Drain::read_run(store::SegmentFile& segment, std::size_t first,
-                                                   std::size_t last) {
-  const std::span<const Block> blocks(segment.blocks().data() + first, last - first);
-  const std::uint64_t begin = blocks.front().offset / os::kDirectAlignment * os::kDirectAlignment;
-  const std::uint64_t end = format::round_up(blocks.back().end(), os::kDirectAlignment);
-  const auto pages = read_buffer_.bytes().first(end - begin);
-  BELAY_ASSIGN(const std::size_t got, segment.file().read(begin, pages));
-  if (begin + got < blocks.back().end())
-    return fail(Code::corruption, "{}: ends at byte {}", segment.where(), begin + got);
-  std::vector<fingerprint::Block> contents;
-  for (const Block& block : blocks)
-    contents.push_back(pages.subspan(block.offset - begin, block.length));
-  std::vector<Fingerprint> found(contents.size());
-  places_.hasher.hash(contents, found);
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (found[i] != blocks[i].fingerprint)
-      return fail(Code::corruption, "{}: the block at byte {} is damaged", segment.where(),
-                  blocks[i].offset);
-  return std::span<const std::byte>(
-      pages.subspan(blocks.front().offset - begin, blocks.back().end() - blocks.front().offset));
-}
-
-Result<void> Drain::write_copy(store::SegmentFile& segment, const std::vector<bool>& present,
-                               const std::string& name) {
-  format::SegmentHeader header = segment.header();
-  header.partial = std::find(present.begin(), present.end(), false) != present.end();
-  BELAY_ASSIGN(auto writer, store::FileWriter::create(places_.global, name));
-  writer.lend(write_buffer_.bytes());
-  BELAY_TRY(writer.append(format::encode_segment_header(header)));
-  const auto& blocks = segment.blocks();
-  std::vector<format::IndexEntry> entries;
-  for (const Block& block : blocks) entries.push_back({block.fingerprint, block.length});
-  for (std::size_t first = 0; first < blocks.size();) {
-    std::size_t last = first;
-    while (last < blocks.size() && present[last] &&
-           blocks[last].end() - blocks[first].offset <= kReadBytes - 2 * os::kDirectAlignment)
-      ++last;
-    if (last == first) {
-      ++first;
+void Drain::leave_out_copied(const DrainTask& task, aggregate::Source& source) const {
+  for (const std::string& directory : task.copied) {
+    auto& place = store::place_in(places_.sight, directory);
+    auto copy = store::SegmentFile::open(place, task.id, origin_.store, {}, FileKind::copy);
+    if (!copy) {
+      places_.log.warn("global tier: {}; it is written again", copy.error().message());
       continue;
     }
-    if (cancelled_.load(std::memory_order_relaxed))
-      return fail(Code::invalid_argument, "the session ended before");
-    BELAY_ASSIGN(const auto bytes, read_run(segment, first, last));
-    BELAY_TRY(writer.append(bytes));
-    first = last;
+    copy->sort_blocks();
+    const auto& blocks = source.file->blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (copy->find(blocks[i].fingerprint, blocks[i].length) != nullptr) source.needed[i] = false;
   }
-  std::size_t next = 0;
-  BELAY_TRY(format::encode_segment_end(writer, header, extents_of(entries, present), entries.size(),
-                                       [&] { return entries[next++]; }));
-  bytes_ += writer.offset();
-  return writer.finish(planted(Mistake::skip_copy_sync));
 }
 
-Result<void> Drain::publish_manifest(std::span<const std::byte> bytes) {
-  const std::string name = format::manifest_name(origin_.key, origin_.rank);
-  BELAY_TRY(store::prepare_whole(places_.global, name, bytes));
-  BELAY_TRY(vote::check_still_ours(places_.global, origin_.key.run));
-  BELAY_TRY(places_.global.publish(format::temporary_name(name), name, /*exclusive=*/false));
-  bytes_ += bytes.size();
+Result<void> Drain::write() {
+  const SegmentId id{origin_.key, set_.number};
+  const std::string name = format::bundle_name(id);
+  const std::string temporary = format::temporary_name(name);
+  (void)places_.global.remove(temporary);  // left by a drain that did not end
+  const auto plan = aggregate::plan_bundle(sources_, manifests_,
+                                           aggregate::extent_bytes_for(places_.memory_bytes));
+  const aggregate::Tools tools{
+      places_.global,
+      places_.chooser,
+      places_.clock,
+      [&](std::span<const std::span<const std::byte>> blocks, std::span<Fingerprint> names) {
+        places_.hasher.hash(blocks, names);
+      },
+      places_.encoders,
+      places_.memory_bytes,
+      cancelled_};
+  format::SegmentHeader header{origin_, hash_, block_bytes_};
+  header.origin.rank = set_.number;
+  const bool early = planted(Mistake::drain_early);
+  std::optional<std::size_t> damaged;
+  auto written = aggregate::write_bundle(tools, early ? name : temporary, header, sources_, plan,
+                                         carried_, damaged);
+  if (damaged) {
+    const SegmentId& source = sources_[*damaged].id;
+    const auto task = std::find_if(tasks_.begin(), tasks_.end(),
+                                   [&](const DrainTask& each) { return each.id == source; });
+    damaged_.push_back({source, FileKind::segment, task->place});
+  }
+  Result<void> done;
+  if (!written) done = Unexpected(written.error());
+  if (written && !early) done = publish(temporary, name);
+  if (!done) {
+    (void)places_.global.remove(temporary);
+    return done;
+  }
+  written_ = *written;
+  bundle_ = id;
+  for (const aggregate::Source& source : sources_) bundled_.push_back(source.id);
   return {};
+}
+
+/// From here on the ranks of the set have voted on the global tier.
+Result<void> Drain::publish(const std::string& temporary, const std::string& name) {
+  BELAY_TRY(vote::check_still_ours(places_.global, origin_.key.run));
+  return places_.global.publish(temporary, name, /*exclusive=*/false);
 }
 
 }  // namespace belay::session

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A version on its way to the global tier: copies of the segments that it counts on, then this
-// rank's manifest. It runs in the background, on a worker of its own.
+// A version of a set of ranks on its way to the global tier: the blocks that the tier lacks, merged
+// and encoded, and the ranks' manifests, in one file. It runs in the background of the rank that
+// aggregates the set, on a worker of its own.
 #pragma once
 
 #include <belay/result.hpp>
 
+#include "aggregate/bundle_plan.hpp"
+#include "aggregate/bundle_writer.hpp"
+#include "aggregate/sets.hpp"
 #include "base/log.hpp"
 #include "base/nouns.hpp"
 #include "catalog/whereabouts.hpp"
+#include "codec/choice.hpp"
 #include "fingerprint/hasher.hpp"
-#include "os/memory.hpp"
+#include "os/clock.hpp"
 #include "session/needs_wire.hpp"
-#include "store/segment_file.hpp"
 #include "store/tier.hpp"
 
 #include <atomic>
@@ -22,30 +26,42 @@
 
 namespace belay::session {
 
-/// A segment that this rank copies.
+/// A segment that a member of the set looks after.
 struct DrainTask {
   SegmentId id;
-  /// Ranks that this one knows nothing of count on it: all blocks, not only those that are live in
-  /// this rank's manifest.
+  /// Ranks that its own rank knows nothing of count on it: all blocks, not only those that are live
+  /// in that rank's manifest.
   bool whole = false;
   catalog::Whereabouts::Place place = 0;  ///< where the segment lies
   std::string directory;                  ///< the same
-  std::vector<std::string> copied;        ///< directories of the global tier that have a copy of it
+  std::vector<std::string> copied;        ///< directories of the global tier that have blocks of it
+};
+
+/// What one rank drains: a set's segments, or nothing.
+struct DrainShare {
+  aggregate::RankSet set;
+  std::vector<DrainTask> tasks;
 };
 
 /// What a drain works with; all of it outlives the drain.
 struct DrainPlaces {
-  store::Tier& nodes;   ///< where this rank's manifest and the segments are
-  store::Tier& global;  ///< where copies go
+  store::Tier& nodes;   ///< where manifests and segments are
+  store::Tier& global;  ///< where the bundle goes
   store::Tier& sight;   ///< all of the global tier can be read here
   const fingerprint::Hasher& hasher;
+  codec::Chooser& chooser;
+  os::Clock& clock;
   Log& log;
+  unsigned encoders = 0;           ///< threads of their own; 0: none
+  std::uint64_t memory_bytes = 0;  ///< for extents on their way
 };
 
 class Drain {
  public:
-  /// `manifest` is that of the version, which exists.
-  Drain(DrainPlaces places, const Manifest& manifest, std::vector<DrainTask> tasks);
+  /// `manifest` is this rank's of the version, which exists. `set`: the ranks that this one drains,
+  /// perhaps none; `tasks`: their segments, by rising id.
+  Drain(DrainPlaces places, const Manifest& manifest, aggregate::RankSet set,
+        std::vector<DrainTask> tasks);
 
   /// The job.
   void run();
@@ -61,38 +77,40 @@ class Drain {
 
   // REQUIRES: finished().
   const Result<void>& result() const { return result_; }
-  /// Copies that this rank has made: whole and durable, whether or not all went well.
-  const std::vector<SegmentId>& copies() const { return copies_; }
+  /// The bundle that this rank has made, whole and durable.
+  const std::optional<SegmentId>& bundle() const { return bundle_; }
+  /// Segments that have blocks in it.
+  const std::vector<SegmentId>& bundled() const { return bundled_; }
   /// Segments of this node that could not be read.
   const std::vector<LostFile>& damaged() const { return damaged_; }
-  std::uint64_t bytes() const { return bytes_; }
+  const aggregate::WrittenBundle& written() const { return written_; }
 
  private:
-  using Block = store::StoredBlock;
-
   Result<void> drain();
-  Result<void> copy_segments(const Manifest& manifest);
-  /// Has one of the copies that are there all that is needed?
-  bool is_there(const DrainTask& task, const std::vector<Block>& needed) const;
-  Result<void> copy_segment(const DrainTask& task, const std::vector<Block>& needed);
-  Result<void> make_buffers(std::uint64_t segment_bytes);
-  Result<void> write_copy(store::SegmentFile& segment, const std::vector<bool>& present,
-                          const std::string& name);
-  /// Reads and verifies blocks [first, last) of the segment, which lie one behind the other.
-  Result<std::span<const std::byte>> read_run(store::SegmentFile& segment, std::size_t first,
-                                              std::size_t last);
-  Result<void> publish_manifest(std::span<const std::byte> bytes);
+  Result<Manifest> read_manifest(Rank rank);
+  Result<void> find_sources();
+  /// Unset: the tier has all that is needed of it.
+  Result<std::optional<aggregate::Source>> source_of(const DrainTask& task);
+  /// Of blocks that are needed, those that the tier has are not any more.
+  void leave_out_copied(const DrainTask& task, aggregate::Source& source) const;
+  Result<void> write();
+  Result<void> publish(const std::string& temporary, const std::string& name);
 
   DrainPlaces places_;
   Origin origin_;
+  HashKind hash_;
+  std::uint32_t block_bytes_;
   std::vector<SegmentId> segments_;
+  aggregate::RankSet set_;
   std::vector<DrainTask> tasks_;
-  os::AlignedMemory read_buffer_;
-  os::AlignedMemory write_buffer_;
+  std::vector<aggregate::MemberManifest> carried_;
+  std::vector<Manifest> manifests_;
+  std::vector<aggregate::Source> sources_;
   Result<void> result_;
-  std::vector<SegmentId> copies_;
+  std::optional<SegmentId> bundle_;
+  std::vector<SegmentId> bundled_;
   std::vector<LostFile> damaged_;
-  std::uint64_t bytes_ = 0;
+  aggregate::WrittenBundle written_;
   std::atomic<bool> cancelled_ = false;
   std::atomic<bool> finished_ = false;
 };

@@ -3,6 +3,8 @@
 // and go when newer ones are there.
 #include "os/faulty_files.hpp"
 #include "session/tiered_session_test.hpp"
+#include "store/bundle.hpp"
+#include "store/bundled_tier.hpp"
 
 #include <cerrno>
 
@@ -20,6 +22,28 @@ class GlobalTest : public TieredSessionTest {
   void damage(std::string_view part) {
     for (const std::string& path : paths_with(part)) must(memory_.flip(path, 8 * 700));
   }
+  /// Among their blocks, which lie between the rider in front and the index.
+  void damage_bundles(const std::string& directory) {
+    for (const std::string& path : paths_with(directory + "bundle-"))
+      must(memory_.flip(path, 8 * (must(memory_.touch(path)) * 3 / 4)));
+  }
+  std::unique_ptr<store::Tier> tier(const std::string& directory) {
+    return store::make_bundled_tier(store::make_local_tier(memory_, directory));
+  }
+  std::size_t manifests_in(const std::string& directory) {
+    const auto names = must(tier(directory)->list());
+    return static_cast<std::size_t>(std::count_if(names.begin(), names.end(), [](const auto& name) {
+      return name.starts_with("manifest-");
+    }));
+  }
+  /// Of rank 0: the versions of segments that have blocks in the bundle of this version.
+  std::vector<Version> bundled_in(const std::string& directory, VersionKey key) {
+    const auto place = tier(directory);
+    const auto bundle = must(store::Bundle::open(*place, {key, 0}));
+    std::vector<Version> versions;
+    for (const auto& segment : bundle->rider().segments) versions.push_back(segment.id.key.version);
+    return versions;
+  }
 };
 
 TEST_F(GlobalTest, AVersionThatIsDueIsThereOnceItWasWaitedFor) {
@@ -32,8 +56,8 @@ TEST_F(GlobalTest, AVersionThatIsDueIsThereOnceItWasWaitedFor) {
     take(rank, session, state, 4);
     EXPECT_EQ(listed(session), "4 local, 3 local+global");
   });
-  EXPECT_EQ(paths_with("/pfs/global/node-1/manifest-").size(), 1u);
-  EXPECT_TRUE(paths_with("/pfs/global/node-1/segment-").empty()) << "only copies";
+  EXPECT_EQ(paths_with("/pfs/global/node-1/bundle-").size(), 1u);
+  EXPECT_TRUE(paths_with("/pfs/global/node-1/segment-").empty()) << "only bundles";
 }
 
 TEST_F(GlobalTest, ComesBackWhenEveryNodeIsLost) {
@@ -78,14 +102,14 @@ TEST_F(GlobalTest, DamagedBlocksOnNodesAreReplacedFromThere) {
 TEST_F(GlobalTest, TheHalvesOfADamagedPairMakeAWhole) {
   take_versions(1, 3);
   damage("/store/node-0/segment-");
-  damage("/pfs/global/node-1/copy-");
+  damage_bundles("/pfs/global/node-1/");
   lose("/store/node-2");
   expect_restored(3);
 }
 
-TEST_F(GlobalTest, ADamagedCopyAloneIsCorruptionAndNotAFirstStart) {
+TEST_F(GlobalTest, ADamagedBundleAloneIsCorruptionAndNotAFirstStart) {
   take_versions(1, 3);
-  damage("/pfs/global/node-1/copy-");
+  damage_bundles("/pfs/global/node-1/");
   lose_all_nodes();
   play([&](Rank, Session& session, TieredState&) {
     EXPECT_EQ(session.latest(), Version{3});
@@ -107,10 +131,12 @@ TEST_F(GlobalTest, OnlyWhatTheTierDoesNotHaveIsCopied) {
     for (std::uint64_t step = 1; step <= 6; ++step) take(rank, session, state, step);
   });
   // Steps 4 and 5 changed blocks that step 6 changed again: of their segments nothing is live.
-  EXPECT_TRUE(paths_with("/pfs/global/node-0/copy-000001-0000000004").empty());
-  EXPECT_FALSE(paths_with("/pfs/global/node-0/copy-000001-0000000006").empty());
+  EXPECT_EQ(bundled_in("/pfs/global/node-0", {1, 3}), (std::vector<Version>{1, 3}));
+  EXPECT_EQ(bundled_in("/pfs/global/node-0", {1, 6}), (std::vector<Version>{6}));
   const std::uint64_t image = 8 * kPerBlock * (24 + 16);
-  EXPECT_LT(bytes_in("/pfs/global/node-0/copy-000001-0000000001"), image + 16384);
+  EXPECT_LT(bytes_in("/pfs/global/node-0/bundle-000001-0000000006"),
+            bytes_in("/pfs/global/node-0/bundle-000001-0000000003"));
+  EXPECT_LT(bytes_in("/pfs/global/node-0/bundle-000001-0000000003"), image + 24576);
 }
 
 TEST_F(GlobalTest, KeepCountsThereByItself) {
@@ -118,7 +144,7 @@ TEST_F(GlobalTest, KeepCountsThereByItself) {
     for (std::uint64_t step = 1; step <= 13; ++step) take(rank, session, state, step);
     EXPECT_EQ(listed(session), "13 local, 12 local+global, 9 local+global");
   });
-  EXPECT_EQ(paths_with("/pfs/global/node-0/manifest-").size(), 2u);
+  EXPECT_EQ(manifests_in("/pfs/global/node-0"), 2u);
   EXPECT_EQ(paths_with("/store/node-0/manifest-").size(), 2u) << "nodes keep 13 and 12 only";
   lose_all_nodes();
   play([&](Rank rank, Session& session, TieredState& state) {
@@ -127,7 +153,7 @@ TEST_F(GlobalTest, KeepCountsThereByItself) {
   });
 }
 
-TEST_F(GlobalTest, CopiesThatNoVersionThereCountsOnGo) {
+TEST_F(GlobalTest, BundlesThatNoVersionThereCountsOnGo) {
   play([&](Rank rank, Session& session, TieredState& state) {
     for (std::uint64_t step = 1; step <= 9; ++step) take(rank, session, state, step);
     state.own.clear();
@@ -138,8 +164,9 @@ TEST_F(GlobalTest, CopiesThatNoVersionThereCountsOnGo) {
       must(session.wait());
     }
   });
-  EXPECT_TRUE(paths_with("/pfs/global/node-0/copy-000001-0000000001").empty());
-  EXPECT_LE(paths_with("/pfs/global/node-0/copy-").size(), 2u);
+  EXPECT_TRUE(paths_with("/pfs/global/node-0/bundle-000001-0000000003").empty());
+  EXPECT_LE(paths_with("/pfs/global/node-0/bundle-").size(), 2u);
+  EXPECT_TRUE(paths_with("/pfs/global/node-0/retired-").empty()) << "the mark goes with the bundle";
 }
 
 TEST_F(GlobalTest, AnOlderVersionThatWasRestoredGoesThereWhole) {
@@ -196,7 +223,8 @@ TEST_F(GlobalTest, BlocksThatARankHasLeftToAnotherGoThereToo) {
 TEST_F(GlobalTest, RanksOnOneNodeShareADirectoryThere) {
   places_ = {0, 0, 1, 1};
   take_versions(1, 3);
-  EXPECT_EQ(paths_with("/pfs/global/node-0/manifest-").size(), 2u);
+  EXPECT_EQ(paths_with("/pfs/global/node-0/bundle-").size(), 1u);
+  EXPECT_EQ(manifests_in("/pfs/global/node-0"), 2u);
   lose_all_nodes();
   places_ = {1, 0, 1, 0};
   expect_restored(3);
@@ -207,9 +235,9 @@ TEST_F(GlobalTest, ManyVersionsInSeveralRunsLeaveNoMoreThanTheirShare) {
   take_versions(11, 20);
   lose("/store/node-1");
   take_versions(21, 30);
-  EXPECT_LE(paths_with("/pfs/global/node-0/manifest-").size(), 3u);
+  EXPECT_LE(manifests_in("/pfs/global/node-0"), 3u);
   const std::uint64_t image = 8 * kPerBlock * (24 + 16);
-  EXPECT_LT(bytes_in("/pfs/global/node-0/copy-"), 6 * image);
+  EXPECT_LT(bytes_in("/pfs/global/node-0/bundle-"), 6 * image + 100000);
   lose_all_nodes();
   play([&](Rank rank, Session& session, TieredState& state) {
     must(session.restore());

@@ -68,17 +68,20 @@ Result<void> check_codecs(const Settings& settings) {
   return within("local_codec", codec::check(wishes_of(settings.local_codec, 1)));
 }
 
-/// For segments, where the session writes them; null if they are raw. How fast that is must be
-/// found out.
+constexpr double kGuessedShare = 200e6;  ///< of the global tier, bytes per second
+
+std::unique_ptr<codec::Chooser> make_global_chooser(const Settings& settings, os::Clock& clock) {
+  const double there =
+      settings.bandwidth ? static_cast<double>(*settings.bandwidth) : kGuessedShare;
+  return std::make_unique<codec::Chooser>(wishes_of(settings.codec, there), clock);
+}
+
+/// For segments, where the session writes them; null if they are raw.
 std::unique_ptr<codec::Chooser> make_chooser(const Settings& settings, os::Clock& clock) {
   constexpr double kGuessedDisk = 1e9;
-  constexpr double kGuessedShare = 200e6;
-  const auto& rules = settings.diskless() ? settings.codec : settings.local_codec;
-  if (rules.all_raw()) return nullptr;
-  const double guess = settings.diskless() ? kGuessedShare : kGuessedDisk;
-  const double there =
-      settings.diskless() && settings.bandwidth ? static_cast<double>(*settings.bandwidth) : guess;
-  return std::make_unique<codec::Chooser>(wishes_of(rules, there), clock);
+  if (settings.diskless()) return make_global_chooser(settings, clock);
+  if (settings.local_codec.all_raw()) return nullptr;
+  return std::make_unique<codec::Chooser>(wishes_of(settings.local_codec, kGuessedDisk), clock);
 }
 
 Result<ResolvedOptions> resolve(const Seams& seams, Options options) {
@@ -170,6 +173,14 @@ Result<std::unique_ptr<ranks::Group>> group_for_voyages(ranks::Group& group,
   if (second || second.error().code() != Code::unsupported) return second;
   log.info("copies are exchanged inside checkpoint(): {}", second.error().message());
   return std::unique_ptr<ranks::Group>();
+}
+
+/// For those of a node's ranks that drain. Where everything runs inline there are none.
+unsigned encode_threads(const Settings& settings, const Seams& seams, Rank ranks_on_node) {
+  if (settings.background == Background::inline_ || seams.make_worker) return 0;
+  const auto sets =
+      static_cast<unsigned>((ranks_on_node + settings.aggregate - 1) / settings.aggregate);
+  return std::clamp(os::usable_processors() / (2 * sets), 1u, kMostHashThreads);
 }
 
 unsigned hash_threads(const Seams& seams, Rank ranks_on_node) {
@@ -268,7 +279,11 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   parts.read_threads = seams.read_threads;
   parts.chooser = make_chooser(settings, *seams.clock);
   parts.worker = make_worker(settings, seams);
-  if (settings.has_global_tier()) parts.drain_worker = make_worker(settings, seams);
+  if (settings.has_global_tier()) {
+    parts.drain_worker = make_worker(settings, seams);
+    parts.global_chooser = make_global_chooser(settings, *seams.clock);
+    parts.encode_threads = encode_threads(settings, seams, parts.claim.ranks_on_node);
+  }
   parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();
   parts.group = std::move(group);
   return Session(std::make_unique<detail::SessionCore>(std::move(parts)));

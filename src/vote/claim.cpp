@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
+#include "store/bundled_tier.hpp"
 #include "store/overlay_tier.hpp"
 #include "vote/agreement.hpp"
 #include "vote/publish.hpp"
@@ -119,7 +120,7 @@ std::unique_ptr<store::Tier> tier_of(Surroundings& around,
                                      const std::vector<std::string>& directories) {
   std::vector<std::unique_ptr<store::Tier>> tiers;
   for (const std::string& directory : directories)
-    tiers.push_back(store::make_local_tier(around.files, directory));
+    tiers.push_back(store::make_bundled_tier(store::make_local_tier(around.files, directory)));
   return store::make_overlay_tier(std::move(tiers));
 }
 
@@ -162,7 +163,7 @@ Result<OwnSurvey> survey_places(Surroundings& around, const Places& places,
   std::vector<std::unique_ptr<store::Tier>> tiers;
   std::vector<SurveyedPlace> surveyed;
   for (const std::string& directory : directories) {
-    tiers.push_back(store::make_local_tier(around.files, directory));
+    tiers.push_back(store::make_bundled_tier(store::make_local_tier(around.files, directory)));
     SurveyedPlace place{tiers.back().get(), directory, 0, 0};
     if (directory == own) place.share = places.share, place.sharers = places.sharers;
     if (std::find(adopted.begin(), adopted.end(), directory) != adopted.end()) place.sharers = 1;

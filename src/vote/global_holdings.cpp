@@ -14,6 +14,7 @@ GlobalHoldings::GlobalHoldings(const GlobalClaim& claim, std::vector<store::Know
     : rank_(rank),
       known_(std::move(known)),
       copies_(claim.own.kept_copies),
+      bundles_(claim.own.kept_bundles),
       kept_manifests_(claim.own.kept_manifests),
       earlier_leftovers_(claim.own.temporaries) {
   if (!claim.leads_node) return;
@@ -32,15 +33,9 @@ void GlobalHoldings::drained(store::KnownVersion version) {
   known_.insert(known_.begin(), std::move(version));
 }
 
-void GlobalHoldings::discard(VersionKey key) {
-  const std::string name = format::manifest_name(key, rank_);
+void GlobalHoldings::discard(VersionKey key, const std::optional<SegmentId>& bundle) {
   retired_.manifests.push_back({key, rank_});
-  retired_.others.push_back(format::temporary_name(name));
-}
-
-void GlobalHoldings::wrote(const std::vector<SegmentId>& copies) {
-  for (const SegmentId& id : copies)
-    if (std::find(copies_.begin(), copies_.end(), id) == copies_.end()) copies_.push_back(id);
+  if (bundle) retired_.others.push_back(format::temporary_name(format::bundle_name(*bundle)));
 }
 
 void GlobalHoldings::does_not_exist(VersionKey key) {
@@ -62,8 +57,8 @@ std::vector<VersionKey> GlobalHoldings::retire_versions(const store::RetentionRu
 }
 
 void GlobalHoldings::give_back(Retired left) {
-  // A later version may count on a copy of the same name: whether it goes is asked again.
-  wrote(std::exchange(left.copies, {}));
+  // A later version may count on what has the same name: whether it goes is asked again.
+  for (const SegmentId& id : std::exchange(left.copies, {})) copies_.push_back(id);
   retired_.add(left);
 }
 
@@ -74,6 +69,19 @@ Retired GlobalHoldings::take_retired(const Needs& needs, const store::RetentionR
   };
   std::copy_if(copies_.begin(), copies_.end(), std::back_inserter(retired_.copies), goes);
   std::erase_if(copies_, goes);
+  const auto bundle_goes = [&](const KeptBundle& bundle) {
+    const auto is_its = [&](const store::KnownVersion& version) {
+      return version.key == bundle.id.key;
+    };
+    const bool may = rule.earlier_runs_count || bundle.id.key.run == rule.run;
+    return may && bundle.readable && !(bundle.id.key <= needs.unread) &&
+           std::none_of(known_.begin(), known_.end(), is_its) &&
+           std::none_of(bundle.segments.begin(), bundle.segments.end(),
+                        [&](const SegmentId& id) { return needs.has(id); });
+  };
+  for (const KeptBundle& bundle : bundles_)
+    if (bundle_goes(bundle)) retired_.bundles.push_back(bundle.id);
+  std::erase_if(bundles_, bundle_goes);
   if (earlier) {
     retired_.others.insert(retired_.others.end(), earlier_leftovers_.begin(),
                            earlier_leftovers_.end());

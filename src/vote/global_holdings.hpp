@@ -8,6 +8,7 @@
 #include "vote/needs.hpp"
 #include "vote/publish.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ class GlobalHoldings {
   /// All ranks' manifests are there.
   void drained(store::KnownVersion version);
   /// Not all are: what is there of it goes.
-  void discard(VersionKey key);
-  void wrote(const std::vector<SegmentId>& copies);
+  void discard(VersionKey key, const std::optional<SegmentId>& bundle);
+  void wrote(KeptBundle bundle) { bundles_.push_back(std::move(bundle)); }
   void does_not_exist(VersionKey key);
 
   /// Retires the versions that `keep` newer ones there have made superfluous.
@@ -40,7 +41,8 @@ class GlobalHoldings {
  private:
   Rank rank_ = 0;
   std::vector<store::KnownVersion> known_;
-  std::vector<SegmentId> copies_;
+  std::vector<SegmentId> copies_;  ///< of their own, not in bundles
+  std::vector<KeptBundle> bundles_;
   std::vector<SegmentId> kept_manifests_;  ///< of other ranks
   std::vector<std::string> earlier_leftovers_;
   Retired retired_;

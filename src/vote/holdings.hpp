@@ -78,8 +78,11 @@ class Holdings {
   // The global tier, where versions and copies have a life of their own.
   /// All ranks have drained this version, and it counts on these segments.
   void drained(VersionKey key, const std::vector<SegmentId>& segments);
-  void not_drained(VersionKey key) { global_.discard(key); }
-  void wrote_global(const std::vector<SegmentId>& copies) { global_.wrote(copies); }
+  /// `bundle`: what this rank was to write of it.
+  void not_drained(VersionKey key, const std::optional<SegmentId>& bundle) {
+    global_.discard(key, bundle);
+  }
+  void wrote_global(KeptBundle bundle) { global_.wrote(std::move(bundle)); }
   std::vector<VersionKey> retire_global();
   Needs global_needs() const { return global_.needs(); }
   Retired take_global_retired(const Needs& needs) {

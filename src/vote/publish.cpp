@@ -8,6 +8,8 @@
 #include "store/file_writer.hpp"
 #include "vote/claim.hpp"
 
+#include <set>
+
 namespace belay::vote {
 namespace {
 
@@ -26,6 +28,25 @@ bool remove_file(store::Tier& tier, const std::string& name, Log& log) {
   return false;
 }
 
+/// Of versions without bundles the mark that these do not count says nothing any more.
+void remove_idle_marks(store::Tier& tier, Log& log) {
+  for (store::Tier* const place : tier.places()) {
+    const auto names = place->list();
+    if (!names) continue;
+    std::set<VersionKey> bundled;
+    std::vector<VersionKey> marked;
+    for (const std::string& name : *names) {
+      const auto parsed = format::parse_name(name);
+      if (parsed && parsed->kind == format::NameKind::bundle) bundled.insert(parsed->key);
+      if (parsed && parsed->kind == format::NameKind::retired) marked.push_back(parsed->key);
+    }
+    // A bundle that is removed must not come back after its mark.
+    if (marked.empty() || !place->sync_names()) continue;
+    for (const VersionKey& key : marked)
+      if (!bundled.contains(key)) remove_file(*place, format::retired_name(key), log);
+  }
+}
+
 template <class T>
 void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
@@ -38,6 +59,7 @@ void Retired::add(const Retired& more) {
   append(segments, more.segments);
   append(copies, more.copies);
   append(shards, more.shards);
+  append(bundles, more.bundles);
   append(others, more.others);
 }
 
@@ -68,8 +90,8 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log) {
     if (!remove_file(tier, format::manifest_name(id.key, id.rank), log))
       left.manifests.push_back(id);
   Result<void> synced;
-  const bool any_blocks =
-      !retired.segments.empty() || !retired.copies.empty() || !retired.shards.empty();
+  const bool any_blocks = !retired.segments.empty() || !retired.copies.empty() ||
+                          !retired.shards.empty() || !retired.bundles.empty();
   if (!retired.manifests.empty() && any_blocks) synced = tier.sync_names();
   if (!synced) log.warn("retire: {}", synced.error().message());
   const bool manifests_are_gone = synced && left.manifests.empty();
@@ -82,6 +104,10 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log) {
   for (const SegmentId& id : retired.shards)
     if (!manifests_are_gone || !remove_file(tier, format::shard_name(id), log))
       left.shards.push_back(id);
+  for (const SegmentId& id : retired.bundles)
+    if (!manifests_are_gone || !remove_file(tier, format::bundle_name(id), log))
+      left.bundles.push_back(id);
+  if (!retired.bundles.empty()) remove_idle_marks(tier, log);
   for (const std::string& name : retired.others)
     if (!remove_file(tier, name, log)) left.others.push_back(name);
   return left;

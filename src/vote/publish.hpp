@@ -33,12 +33,13 @@ struct Retired {
   std::vector<SegmentId> segments;
   std::vector<SegmentId> copies;
   std::vector<SegmentId> shards;
+  std::vector<SegmentId> bundles;
   std::vector<std::string> others;  ///< temporaries, run records of earlier runs
 
   void add(const Retired& more);
   bool empty() const {
     return manifests.empty() && segments.empty() && copies.empty() && shards.empty() &&
-           others.empty();
+           bundles.empty() && others.empty();
   }
 };
 

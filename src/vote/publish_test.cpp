@@ -96,7 +96,7 @@ TEST_F(Publish, ManifestsGoBeforeSegmentsAndDurably) {
   put("x.tmp");
   seen_.clear();
   const Retired left =
-      remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {"x.tmp"}}, log_);
+      remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {}, {"x.tmp"}}, log_);
   EXPECT_TRUE(left.empty());
   EXPECT_TRUE(memory_.paths().empty());
   ASSERT_GE(seen_.size(), 3u);
@@ -109,7 +109,7 @@ TEST_F(Publish, SegmentsStayWhileAManifestCouldNotBeRemoved) {
   put("manifest-000001-0000000001-000000");
   put("segment-000001-0000000001-000000");
   fails_ = "manifest-";
-  const Retired left = remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {}}, log_);
+  const Retired left = remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {}, {}}, log_);
   EXPECT_EQ(left.manifests.size(), 1u);
   EXPECT_EQ(left.segments.size(), 1u);
   EXPECT_TRUE(there("segment-000001-0000000001-000000"));
@@ -125,14 +125,14 @@ TEST_F(Publish, SegmentsStayWhileTheRemovalOfManifestsIsNotDurable) {
     return os::Action{.error = operation.kind == Kind::sync_directory ? EIO : 0};
   });
   const auto tier = store::make_local_tier(unsynced, "/d");
-  const Retired left = remove_retired(*tier, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {}}, log_);
+  const Retired left = remove_retired(*tier, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {}, {}}, log_);
   EXPECT_EQ(left.segments.size(), 1u);
   EXPECT_TRUE(there("segment-000001-0000000001-000000"));
 }
 
 TEST_F(Publish, WhatIsGoneAlreadyIsAsGoodAsRemoved) {
   EXPECT_TRUE(
-      remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {"x.tmp"}}, log_).empty());
+      remove_retired(*tier_, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {}, {"x.tmp"}}, log_).empty());
 }
 
 TEST_F(Publish, TheMarkMayBeLeftTwice) {

@@ -7,6 +7,7 @@
 #include "format/segment.hpp"
 #include "format/wire.hpp"
 #include "os/memory.hpp"
+#include "store/bundle.hpp"
 #include "store/shard_file.hpp"
 
 #include <algorithm>
@@ -94,6 +95,15 @@ void survey_shard(const SurveyedPlace& place, const SegmentId& id, OwnSurvey& ow
     stripes.push_back(description.stripe);
 }
 
+/// What it has is there under names of its own; this is about who removes it.
+void survey_bundle(const SurveyedPlace& place, const SegmentId& id, OwnSurvey& own, Log& log) {
+  KeptBundle& kept = own.kept_bundles.emplace_back(KeptBundle{id, {}, false});
+  const auto bundle = store::Bundle::open(*place.tier, id);
+  if (!bundle) return log.warn("open: {}", bundle.error().message());
+  for (const auto& segment : (*bundle)->rider().segments) kept.segments.push_back(segment.id);
+  kept.readable = true;
+}
+
 void survey_blocks(const SurveyedPlace& place, const std::string& name, const Found& found,
                    OwnSurvey& own, Log& log) {
   const SegmentId id{found.name.key, found.name.rank};
@@ -131,11 +141,13 @@ Result<void> survey_place(const SurveyedPlace& place, bool first, Rank rank, Own
                   place.tier->place(), name);
     survey.highest_run = std::max(survey.highest_run, parsed->key.run);
     if (parsed->key.version > survey.highest_number.version) survey.highest_number = parsed->key;
+    if (parsed->kind == format::NameKind::retired) continue;  // goes with its bundles
     const bool of_the_node =
         parsed->kind == format::NameKind::run || parsed->kind == format::NameKind::closed;
-    // Of a shard the number is no rank: it belongs to whoever looks after it.
-    const bool own_rank =
-        !of_the_node && parsed->rank == rank && parsed->kind != format::NameKind::shard;
+    // Of a shard or bundle the number is no rank: it belongs to whoever looks after it.
+    const bool numbered =
+        parsed->kind == format::NameKind::shard || parsed->kind == format::NameKind::bundle;
+    const bool own_rank = !of_the_node && parsed->rank == rank && !numbered;
     const Found found{*parsed, own_rank,
                       !of_the_node && !own_rank && place.looks_after(parsed->rank), first};
     if (parsed->temporary) {
@@ -153,6 +165,8 @@ Result<void> survey_place(const SurveyedPlace& place, bool first, Rank rank, Own
     } else if (found.own || found.kept) {
       if (parsed->kind == format::NameKind::manifest)
         survey_manifest(place, found, own, log);
+      else if (parsed->kind == format::NameKind::bundle)
+        survey_bundle(place, {parsed->key, parsed->rank}, own, log);
       else
         survey_blocks(place, name, found, own, log);
     }

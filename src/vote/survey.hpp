@@ -58,6 +58,13 @@ struct Survey {
   std::vector<Stripe> stripes;  ///< of the shards that were found; distinct
 };
 
+/// A bundle that this rank looks after.
+struct KeptBundle {
+  SegmentId id;                     ///< as its name says: version, and number of its set
+  std::vector<SegmentId> segments;  ///< that have blocks in it
+  bool readable = true;             ///< false: nobody knows which these are
+};
+
 /// A survey with what only this rank needs of it.
 struct OwnSurvey {
   Survey survey;
@@ -69,6 +76,7 @@ struct OwnSurvey {
   std::vector<SegmentId> kept_copies;     ///< likewise, in any place
   std::vector<SegmentId> kept_shards;     ///< looked after
   std::vector<SegmentId> kept_manifests;  ///< of other ranks, looked after
+  std::vector<KeptBundle> kept_bundles;   ///< looked after
   std::vector<Run> run_records;           ///< names in the first place
   std::vector<std::string> closed_marks;  ///< names in the first place
 };

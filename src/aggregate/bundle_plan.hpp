@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes into a bundle, and in which order: the same variable of all ranks lies together, each
+// content once.
+#pragma once
+
+#include "base/nouns.hpp"
+#include "codec/codec.hpp"
+#include "format/bundle.hpp"
+#include "store/segment_file.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::aggregate {
+
+/// A segment of a member, and which of its blocks the bundle needs.
+struct Source {
+  SegmentId id;
+  std::shared_ptr<store::SegmentFile> file;
+  std::vector<bool> needed;  ///< by place in file->blocks(), which are in the file's order
+};
+
+/// A block that goes into the bundle.
+struct PlannedBlock {
+  std::uint32_t source = 0;
+  std::uint32_t block = 0;  ///< in its blocks()
+};
+
+/// Blocks that are encoded together.
+struct PlannedExtent {
+  std::string variable;
+  codec::Elements elements;
+  std::size_t first = 0;  ///< in BundlePlan::blocks
+  std::size_t count = 0;
+};
+
+struct BundlePlan {
+  std::vector<PlannedBlock> blocks;  ///< in the order of the bundle's index
+  std::vector<PlannedExtent> extents;
+  /// By source: for each of its blocks the entry in the bundle, or kNotInBundle.
+  std::vector<std::vector<std::uint32_t>> entries;
+  std::uint64_t raw_bytes = 0;
+};
+
+/// `manifests` are those of the members: regions of equal name and type belong together. Extents
+/// have at most `extent_bytes`, unless a block is larger.
+BundlePlan plan_bundle(const std::vector<Source>& sources, const std::vector<Manifest>& manifests,
+                       std::uint64_t extent_bytes);
+
+}  // namespace belay::aggregate

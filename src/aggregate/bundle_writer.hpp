@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a bundle: rider first, then extents that are fetched from the members' files, verified,
+// and encoded.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "aggregate/bundle_plan.hpp"
+#include "codec/choice.hpp"
+#include "format/bundle.hpp"
+#include "os/clock.hpp"
+#include "store/tier.hpp"
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace belay::aggregate {
+
+/// What writing a bundle works with; all of it outlives the writing.
+struct Tools {
+  store::Tier& tier;  ///< where it goes
+  codec::Chooser& chooser;
+  os::Clock& clock;
+  /// Names blocks: their fingerprints.
+  std::function<void(std::span<const std::span<const std::byte>>, std::span<Fingerprint>)> name;
+  unsigned encoders = 0;           ///< threads; 0: one does all
+  std::uint64_t memory_bytes = 0;  ///< for extents
+  const std::atomic<bool>& cancelled;
+};
+
+/// A manifest that the bundle carries.
+struct MemberManifest {
+  Rank rank = 0;
+  std::vector<std::byte> bytes;
+};
+
+struct WrittenBundle {
+  std::uint64_t file_bytes = 0;
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t write_ns = 0;  ///< in writing alone
+};
+
+/// Bytes of extents so that several fit into the memory; never less than a block.
+std::uint64_t extent_bytes_for(std::uint64_t memory_bytes);
+
+/// Writes a file of this name and makes its contents durable; on failure it is worthless, and
+/// `damaged` is set if the file of that source gave wrong bytes.
+Result<WrittenBundle> write_bundle(const Tools& tools, const std::string& name,
+                                   format::SegmentHeader header, const std::vector<Source>& sources,
+                                   const BundlePlan& plan,
+                                   const std::vector<MemberManifest>& manifests,
+                                   std::optional<std::size_t>& damaged);
+
+}  // namespace belay::aggregate
