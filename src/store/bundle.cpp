@@ -42,21 +42,27 @@ Result<void> Bundle::load() {
 }
 
 Result<void> Bundle::load_index() {
-  const std::lock_guard lock(mutex_);
-  if (decoded_) return {};
+  {
+    const std::lock_guard lock(mutex_);
+    if (decoded_) return {};
+  }
   const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
   BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
   BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
   BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
   BELAY_ASSIGN(const auto index, format::decode_segment_index(bytes.bytes(), footer, header_));
   auto decoded = std::make_unique<DecodedFile>(file_, index.extents);
-  places_.reserve(index.entries.size() + 1);
+  std::vector<std::uint64_t> places;
+  places.reserve(index.entries.size() + 1);
   std::uint64_t place = format::kSegmentHeaderBytes;
   for (const format::IndexEntry& entry : index.entries) {
-    places_.push_back(place);
+    places.push_back(place);
     place += entry.length;
   }
-  places_.push_back(place);
+  places.push_back(place);
+  const std::lock_guard lock(mutex_);
+  if (decoded_) return {};  // somebody else was faster
+  places_ = std::move(places);
   decoded_ = std::move(decoded);
   return {};
 }

@@ -50,7 +50,7 @@ class Bundle {
   std::uint64_t file_bytes_ = 0;
   format::SegmentHeader header_;
   format::Rider rider_;
-  std::mutex mutex_;                      ///< of making what follows
+  std::mutex mutex_;  ///< of making what follows; never held over an operation on files
   std::unique_ptr<DecodedFile> decoded_;  ///< null: the index was not read yet
   std::vector<std::uint64_t> places_;     ///< of entries, in `decoded_`
 };

@@ -51,10 +51,9 @@ class BundledTier final : public Tier {
   Result<void> sync_names() override { return tier_->sync_names(); }
   Result<std::vector<std::string>> list() override {
     BELAY_ASSIGN(auto names, tier_->list());
-    const std::lock_guard lock(mutex_);
-    look(names);
-    for (const auto& [id, bundle] : bundles_) {
-      if (!retired_.contains(id.key))
+    const Contents there = look(names);
+    for (const auto& [id, bundle] : there.bundles) {
+      if (!there.retired.contains(id.key))
         for (const format::CarriedManifest& manifest : bundle->rider().manifests)
           names.push_back(format::manifest_name(id.key, manifest.rank));
       for (const format::BundledSegment& segment : bundle->rider().segments)
@@ -68,22 +67,33 @@ class BundledTier final : public Tier {
   const std::string& place() const override { return tier_->place(); }
 
  private:
+  struct Contents {
+    std::map<SegmentId, std::shared_ptr<Bundle>> bundles;
+    std::set<VersionKey> retired;
+  };
+
   /// Which bundles and marks are there by now. One that cannot be read has nothing to give.
-  void look(const std::vector<std::string>& names) {
-    std::map<SegmentId, std::shared_ptr<Bundle>> there;
-    retired_.clear();
+  Contents look(const std::vector<std::string>& names) {
+    Contents there;
+    const auto known = known_bundles();
     for (const std::string& name : names) {
       const auto parsed = format::parse_name(name);
       if (!parsed || parsed->temporary) continue;
-      if (parsed->kind == format::NameKind::retired) retired_.insert(parsed->key);
+      if (parsed->kind == format::NameKind::retired) there.retired.insert(parsed->key);
       if (parsed->kind != format::NameKind::bundle) continue;
       const SegmentId id{parsed->key, parsed->rank};
-      if (const auto known = bundles_.find(id); known != bundles_.end())
-        there.insert(*known);
+      if (const auto found = known.find(id); found != known.end())
+        there.bundles.insert(*found);
       else if (auto bundle = Bundle::open(*tier_, id))
-        there.emplace(id, *std::move(bundle));
+        there.bundles.emplace(id, *std::move(bundle));
     }
-    bundles_ = std::move(there);
+    const std::lock_guard lock(mutex_);
+    known_ = there.bundles;
+    return there;
+  }
+  std::map<SegmentId, std::shared_ptr<Bundle>> known_bundles() {
+    const std::lock_guard lock(mutex_);
+    return known_;
   }
 
   /// Null: the name is in no bundle.
@@ -94,25 +104,21 @@ class BundledTier final : public Tier {
     if ((!manifest && !copy) || parsed->temporary) return std::unique_ptr<os::File>();
     const SegmentId id{parsed->key, parsed->rank};
     std::vector<std::shared_ptr<Bundle>> having;
-    {
-      BELAY_ASSIGN(const auto names, tier_->list());
-      const std::lock_guard lock(mutex_);
-      look(names);
-      if (manifest && retired_.contains(id.key)) return std::unique_ptr<os::File>();
-      for (const auto& [its, bundle] : bundles_)
-        if (manifest ? its.key == id.key && bundle->find_manifest(id.rank).has_value()
-                     : bundle->find(id).has_value())
-          having.push_back(bundle);
-    }
+    BELAY_ASSIGN(const auto names, tier_->list());
+    const Contents there = look(names);
+    if (manifest && there.retired.contains(id.key)) return std::unique_ptr<os::File>();
+    for (const auto& [its, bundle] : there.bundles)
+      if (manifest ? its.key == id.key && bundle->find_manifest(id.rank).has_value()
+                   : bundle->find(id).has_value())
+        having.push_back(bundle);
     if (having.empty()) return std::unique_ptr<os::File>();
     if (copy) return open_bundled_copy(std::move(having), id);
     return open_carried_manifest(std::move(having.front()), id.rank);
   }
 
   std::unique_ptr<Tier> tier_;
-  std::mutex mutex_;  ///< of what follows
-  std::map<SegmentId, std::shared_ptr<Bundle>> bundles_;
-  std::set<VersionKey> retired_;
+  std::mutex mutex_;  ///< never held over an operation on files
+  std::map<SegmentId, std::shared_ptr<Bundle>> known_;
 };
 
 }  // namespace

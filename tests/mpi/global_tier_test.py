@@ -53,8 +53,9 @@ def descendants(process):
 
 def whole_versions(directory):
     found = {}
-    for file in directory.glob("node-*/manifest-*"):
-        if name := re.fullmatch(r"manifest-\d+-(\d+)-(\d+)", file.name):
+    for file in directory.glob("node-*/*"):
+        # On the global tier each rank is a set of its own here: every node has one.
+        if name := re.fullmatch(r"(?:manifest|bundle)-\d+-(\d+)-(\d+)", file.name):
             found.setdefault(int(name[1]), set()).add(int(name[2]))
     return {version for version, ranks in found.items() if len(ranks) == RANKS}
 

@@ -6,6 +6,8 @@
 #include "format/names.hpp"
 #include "simulator/damage.hpp"
 #include "simulator/stripe_walk.hpp"
+#include "store/bundle.hpp"
+#include "store/bundled_tier.hpp"
 #include "store/segment_file.hpp"
 #include "store/tier.hpp"
 
@@ -40,7 +42,10 @@ class Walk {
   Walk(os::MemoryFiles& files, Rank ranks) : files_(files), ranks_(ranks) {}
 
   StoreWalk run() {
-    for (const std::string& path : files_.paths()) look_at(path);
+    std::set<std::string> directories;
+    for (const std::string& path : files_.paths())
+      directories.insert(path.substr(0, path.rfind('/')));
+    for (const std::string& directory : directories) look_into(directory);
     walk_.wrong_stripes =
         stripes_.judge([this](const SegmentId& id, const auto& block, std::uint32_t losses) {
           auto& strength = parity_[{id, block.fingerprint, block.length}];
@@ -51,6 +56,8 @@ class Walk {
     for (const auto& [id, path] : stripes_.dead()) walk_.dead.emplace(id.key, path);
     for (const auto& [id, path] : segments_)
       if (counted_on_.count(id) == 0) walk_.dead.emplace(id.key, path);
+    for (const auto& [path, bundle] : bundles_)
+      if (is_dead(*bundle)) walk_.dead.emplace(bundle->id().key, path);
     return std::move(walk_);
   }
 
@@ -60,9 +67,17 @@ class Walk {
     std::set<Node> nodes;
   };
 
-  void look_at(const std::string& path);
-  void look_at_manifest(const std::string& path, Node node, const format::ParsedName& name);
-  void look_at_blocks(const std::string& path, Node node, const format::ParsedName& name);
+  void look_into(const std::string& directory);
+  void look_at(store::Tier& tier, const std::string& file);
+  void look_at_manifest(store::Tier& tier, Node node, const format::ParsedName& name);
+  void look_at_blocks(store::Tier& tier, Node node, const format::ParsedName& name);
+  /// Does no version count on its blocks, and none consist of its manifests?
+  bool is_dead(const store::Bundle& bundle) const {
+    for (const auto& segment : bundle.rider().segments)
+      if (counted_on_.contains(segment.id)) return false;
+    const auto version = walk_.versions.find(bundle.id().key);
+    return version == walk_.versions.end() || version->second.on_global.empty();
+  }
   void judge(VersionKey key, WalkedVersion& version);
   void judge_blocks(const Manifest& manifest, WalkedVersion& version);
   /// `what` names the thing if it turns out to be the rarest so far.
@@ -89,59 +104,76 @@ class Walk {
   StripeWalk stripes_;
   std::map<Content, std::size_t> parity_;  ///< what stripes are worth for these blocks
   std::map<SegmentId, std::string> segments_;
+  std::map<std::string, std::shared_ptr<store::Bundle>> bundles_;
   std::set<SegmentId> counted_on_;
 };
 
-void Walk::look_at(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const auto name = format::parse_name(std::string_view(path).substr(slash + 1));
-  if (!name || name->temporary) return;
-  const Node node = directories_.emplace(path.substr(0, slash), directories_.size()).first->second;
-  if (is_global(path)) global_.insert(node);
-  if (name->kind == format::NameKind::manifest)
-    look_at_manifest(path, node, *name);
-  else if (name->kind == format::NameKind::segment || name->kind == format::NameKind::copy)
-    look_at_blocks(path, node, *name);
-  else if (name->kind == format::NameKind::shard)
-    stripes_.add_shard(files_, path, node, {name->key, name->rank});
+/// With what lies in bundles.
+void Walk::look_into(const std::string& directory) {
+  const auto tier = store::make_bundled_tier(store::make_local_tier(files_, directory));
+  const auto names = tier->list();
+  if (!names) return;
+  for (const std::string& name : *names) look_at(*tier, name);
 }
 
-void Walk::look_at_manifest(const std::string& path, Node node, const format::ParsedName& name) {
+void Walk::look_at(store::Tier& tier, const std::string& file) {
+  const auto name = format::parse_name(file);
+  if (!name || name->temporary) return;
+  const std::string& directory = tier.place();
+  const Node node = directories_.emplace(directory, directories_.size()).first->second;
+  const std::string path = directory + "/" + file;
+  if (is_global(path)) global_.insert(node);
+  const SegmentId id{name->key, name->rank};
+  if (name->kind == format::NameKind::manifest)
+    look_at_manifest(tier, node, *name);
+  else if (name->kind == format::NameKind::segment || name->kind == format::NameKind::copy)
+    look_at_blocks(tier, node, *name);
+  else if (name->kind == format::NameKind::shard)
+    stripes_.add_shard(files_, path, node, id);
+  else if (auto bundle = store::Bundle::open(tier, id);
+           bundle && name->kind == format::NameKind::bundle)
+    bundles_.emplace(path, *std::move(bundle));
+}
+
+void Walk::look_at_manifest(store::Tier& tier, Node node, const format::ParsedName& name) {
   WalkedVersion& version = walk_.versions[name.key];
-  const auto bytes = files_.peek(path);
+  const auto bytes = store::read_whole(tier, format::manifest_name(name.key, name.rank),
+                                       format::check_manifest_front);
   if (!bytes) return;
   auto manifest = format::decode_manifest(*bytes);
   if (!manifest || manifest->origin.key != name.key || manifest->origin.rank != name.rank) return;
   version.manifests.insert(name.rank);
   version.level = manifest->level;
-  (is_global(path) ? version.on_global : version.on_nodes).insert(name.rank);
+  (global_.contains(node) ? version.on_global : version.on_nodes).insert(name.rank);
   for (const SegmentRef& segment : manifest->segments) counted_on_.insert(segment.id);
   Found& found = manifests_[{name.key, name.rank}];
   if (found.nodes.empty()) found.manifest = *std::move(manifest);
   found.nodes.insert(node);
 }
 
-void Walk::look_at_blocks(const std::string& path, Node node, const format::ParsedName& name) {
+void Walk::look_at_blocks(store::Tier& tier, Node node, const format::ParsedName& name) {
   const SegmentId id{name.key, name.rank};
-  segments_.emplace(id, path);
-  const auto bytes = files_.peek(path);
-  if (!bytes) return;
-  const auto tier = store::make_local_tier(files_, path.substr(0, path.rfind('/')));
   const auto kind = name.kind == format::NameKind::copy ? FileKind::copy : FileKind::segment;
-  auto file = store::SegmentFile::hold(*tier, id, kind);
-  if (!file || bytes->size() < format::kSegmentHeaderBytes) return;
+  const std::string path = tier.place() + "/" + format::file_name(id, kind);
+  const auto bytes = files_.peek(path);  // none if it is in a bundle
+  if (bytes) segments_.emplace(id, path);
+  auto file = store::SegmentFile::hold(tier, id, kind);
+  if (!file) return;
+  std::vector<std::byte> front(format::kFileAlignment);
+  const auto got = file->file().read(0, front);
+  if (!got || *got < format::kSegmentHeaderBytes) return;
   const auto header = format::decode_segment_header(
-      std::span<const std::byte>(*bytes).first(format::kSegmentHeaderBytes));
+      std::span<const std::byte>(front).first(format::kSegmentHeaderBytes));
   if (!header || !file->load(header->origin.store, {})) return;
   const auto hasher = fingerprint::make_hasher(header->hash, header->origin.seed);
   std::vector<bool> good;
   for (const store::StoredBlock& block : file->blocks()) {
-    const auto content = std::span<const std::byte>(*bytes);
-    good.push_back(block.end() <= bytes->size() &&
-                   hasher->hash(content.subspan(block.offset, block.length)) == block.fingerprint);
+    std::vector<std::byte> content(block.length);
+    const auto read = file->file().read(block.offset, content);
+    good.push_back(read && *read == block.length && hasher->hash(content) == block.fingerprint);
     if (good.back()) blocks_[{id, block.fingerprint, block.length}].insert(node);
   }
-  if (kind == FileKind::segment && !is_global(path))
+  if (bytes && kind == FileKind::segment && !global_.contains(node))
     stripes_.add_segment(id, {node, *bytes, file->blocks(), std::move(good)});
 }
 
