@@ -12,7 +12,7 @@ namespace belay::codec {
 namespace {
 
 /// Of residuals, which go from one loop to the next within the first cache.
-constexpr std::size_t kTileBytes = 8 << 10;
+constexpr std::size_t kTileBytes = 16 << 10;
 
 /// Slab after slab of the records of an extent, and tile after tile of a slab.
 struct Slab {
