@@ -31,7 +31,7 @@ std::vector<T> numbers_of(const Bytes& bytes) {
 
 TEST(Shuffle, PutsTheBytesOfEachPlaceOfRecordsTogether) {
   for (const Kernels* kernels : {&plain_kernels(), &best_kernels()})
-    for (const std::size_t record : {1, 2, 3, 4, 5, 8, 12, 16, 24, 255})
+    for (const std::size_t record : {1u, 2u, 3u, 4u, 5u, 8u, 12u, 16u, 24u, 255u})
       for (const std::size_t records : kCounts) {
         const Bytes from = noise(record * records + 1);
         const std::size_t plane = records + 3;
@@ -47,7 +47,7 @@ TEST(Shuffle, PutsTheBytesOfEachPlaceOfRecordsTogether) {
 }
 
 TEST(Shuffle, LeavesWhatLiesBetweenThePlanes) {
-  for (const std::size_t record : {2, 4, 8, 16}) {
+  for (const std::size_t record : {2u, 4u, 8u, 16u}) {
     const Bytes from = noise(record * 40);
     Bytes to(record * 50, std::byte{0xA5});
     best_kernels().shuffle(record, 40, from.data(), 50, to.data());
@@ -83,7 +83,7 @@ TEST(NumberKernels, OfAllProcessorsAgree) {
   expect_agreement([](const Numbers& k, std::size_t n, std::byte* to) { k.fold(n, to); });
   expect_agreement([](const Numbers& k, std::size_t n, std::byte* to) { k.unfold(n, to); });
   expect_agreement([](const Numbers& k, std::size_t n, std::byte* to) { k.swap(n, to); });
-  for (const std::size_t stride : {1, 2, 3, 4, 7, 8, 31, 64, 500, 2000})
+  for (const std::size_t stride : {1u, 2u, 3u, 4u, 7u, 8u, 31u, 64u, 500u, 2000u})
     expect_agreement(
         [&](const Numbers& k, std::size_t n, std::byte* to) { k.accumulate(n, stride, to); });
 }
@@ -105,7 +105,7 @@ TEST(NumberKernels, AddAndSubtractWrapping) {
 }
 
 TEST(NumberKernels, AccumulateAtAnyStride) {
-  for (const std::size_t stride : {1, 2, 3, 5, 70}) {
+  for (const std::size_t stride : {1u, 2u, 3u, 5u, 70u}) {
     Bytes bytes = noise(2 * 333);
     auto expected = numbers_of<std::uint16_t>(bytes);
     for (std::size_t i = stride; i < expected.size(); ++i)

@@ -36,7 +36,7 @@ TEST(Residuals, AreWhatTheDefinitionSays) {
   Values values = noise(500);
   const Differences differences{.number_bytes = 4, .strides = 3, .stride = {1, 10, 70}};
   Values expected = values;
-  for (const std::size_t stride : {1, 10, 70})
+  for (const std::size_t stride : {1u, 10u, 70u})
     for (std::size_t i = expected.size(); i-- > stride;) expected[i] -= expected[i - stride];
   for (auto& value : expected) value = folded(value);
   EXPECT_EQ(taken(differences, values, 500), expected);
@@ -80,7 +80,7 @@ TEST(Residuals, ArePutBackInPiecesOfAnySize) {
                             .strides = static_cast<std::uint32_t>(strides.size())};
     std::copy(strides.begin(), strides.end(), differences.stride.begin());
     const Residuals residuals(differences, best_kernels());
-    for (const std::size_t piece : {1, 7, 64, 1000}) {
+    for (const std::size_t piece : {1u, 7u, 64u, 1000u}) {
       Values back = taken(differences, values, 1000);
       for (std::size_t first = 0; first < back.size(); first += piece)
         residuals.put_back(bytes_of(back), first, std::min(piece, back.size() - first));
