@@ -5,7 +5,7 @@
 
 #include "base/nouns.hpp"
 #include "codec/codec.hpp"
-#include "format/bundle.hpp"
+#include "format/rider.hpp"
 #include "store/segment_file.hpp"
 
 #include <cstdint>

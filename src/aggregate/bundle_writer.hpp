@@ -7,7 +7,7 @@
 
 #include "aggregate/bundle_plan.hpp"
 #include "codec/choice.hpp"
-#include "format/bundle.hpp"
+#include "format/rider.hpp"
 #include "os/clock.hpp"
 #include "store/tier.hpp"
 

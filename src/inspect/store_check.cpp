@@ -399,7 +399,7 @@ Result<void> StoreCheck::check_shards() {
 void StoreCheck::check_unlisted() {
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
-      if (!file.regular) continue;
+      if (!file.regular || file.bundled) continue;
       const bool temporary =
           file.parsed ? file.parsed->temporary : file.name != std::string(format::kSettledName);
       const bool copy = file.parsed && file.parsed->kind == format::NameKind::copy;

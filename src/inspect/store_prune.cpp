@@ -3,6 +3,8 @@
 
 #include "base/try.hpp"
 #include "inspect/stripes.hpp"
+#include "store/bundle.hpp"
+#include "store/bundled_tier.hpp"
 #include "store/retention.hpp"
 #include "vote/publish.hpp"
 
@@ -45,7 +47,8 @@ using Shares = std::map<std::pair<std::size_t, Rank>, vote::Retired>;
 Result<void> remove_shares(const StoreView& view, const Shares& shares, Log& log) {
   for (const auto& [place, retired] : shares) {
     const std::size_t node = place.first;
-    const auto tier = store::make_local_tier(view.files(), view.nodes()[node].directory);
+    const auto tier = store::make_bundled_tier(
+        store::make_local_tier(view.files(), view.nodes()[node].directory));
     if (!vote::remove_retired(*tier, retired, log).empty())
       return fail(Code::io, "not all files could be removed from {}; nothing is lost, try again",
                   tier->place());
@@ -75,7 +78,7 @@ std::vector<VersionKey> versions_to_prune(const std::vector<store::KnownVersion>
 
 std::uint64_t PrunePlan::bytes() const {
   std::uint64_t sum = 0;
-  for (const auto* files : {&manifests, &segments, &copies, &shards})
+  for (const auto* files : {&manifests, &segments, &copies, &shards, &bundles})
     for (const PlannedFile& file : *files) sum += file.bytes;
   return sum;
 }
@@ -122,6 +125,19 @@ Result<PrunePlan> plan_prune(const StoreView& view, std::uint64_t keep) {
   };
   std::copy_if(segments.begin(), segments.end(), std::back_inserter(plan.segments), goes);
   std::copy_if(copies.begin(), copies.end(), std::back_inserter(plan.copies), goes);
+  const auto bundle_goes = [&](const PlannedFile& file) {
+    const SegmentId id{file.parsed.key, file.parsed.rank};
+    const auto bundle = store::Bundle::open(view.tier(file.node), id);
+    const bool retained = std::any_of(known.begin(), known.end(),
+                                      [&](const auto& version) { return version.key == id.key; });
+    if (!bundle || retained || plan.versions.front() < id.key) return false;
+    const auto& inside = (*bundle)->rider().segments;
+    return std::none_of(inside.begin(), inside.end(),
+                        [&](const auto& segment) { return needs.has(segment.id); });
+  };
+  const auto bundles = files_of(view, format::NameKind::bundle);
+  std::copy_if(bundles.begin(), bundles.end(), std::back_inserter(plan.bundles), bundle_goes);
+  std::erase_if(plan.copies, [](const PlannedFile& file) { return file.bytes == 0; });
   const auto shards = files_of(view, format::NameKind::shard);
   std::copy_if(shards.begin(), shards.end(), std::back_inserter(plan.shards), shard_goes);
   return plan;
@@ -139,6 +155,8 @@ Result<void> prune(const StoreView& view, const PrunePlan& plan, Log& log) {
     segments[{file.node, file.parsed.rank}].others.push_back(file.name);
   for (const PlannedFile& file : plan.shards)
     segments[{file.node, 0}].shards.push_back({file.parsed.key, file.parsed.rank});
+  for (const PlannedFile& file : plan.bundles)
+    segments[{file.node, 0}].bundles.push_back({file.parsed.key, file.parsed.rank});
   BELAY_TRY(remove_shares(view, manifests, log));
   return remove_shares(view, segments, log);
 }

@@ -26,6 +26,7 @@ struct PrunePlan {
   std::vector<PlannedFile> segments;
   std::vector<PlannedFile> copies;
   std::vector<PlannedFile> shards;
+  std::vector<PlannedFile> bundles;
 
   std::uint64_t bytes() const;
 };

@@ -5,6 +5,7 @@
 #include "format/manifest.hpp"
 #include "inspect/quarantine.hpp"
 #include "inspect/stripes.hpp"
+#include "store/bundled_tier.hpp"
 #include "vote/publish.hpp"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ class StoreRepair {
  public:
   StoreRepair(const StoreView& view, const CheckReport& report) : view_(view), report_(report) {
     for (const NodeView& node : view_.nodes())
-      tiers_.push_back(store::make_local_tier(view_.files(), node.directory));
+      tiers_.push_back(
+          store::make_bundled_tier(store::make_local_tier(view_.files(), node.directory)));
   }
 
   Result<RepairReport> run();
@@ -36,6 +38,7 @@ class StoreRepair {
   bool is_only_trace(const Leftover& leftover) const;
   Result<void> leave_trace();
   Result<void> move(std::size_t node, const std::string& file, const std::string& reason);
+  Result<void> retire(std::size_t node, const std::string& file);
   Result<void> sync();
   void note(std::string action, std::size_t node, std::string file, std::string reason);
   bool is_needed(const format::ParsedName& file) const {
@@ -174,6 +177,14 @@ Result<void> StoreRepair::move(std::size_t node, const std::string& file,
   return {};
 }
 
+/// A manifest in a bundle cannot be moved by itself; a mark says that it does not count.
+Result<void> StoreRepair::retire(std::size_t node, const std::string& file) {
+  auto removed = tiers_[node]->remove(file);
+  if (!removed && removed.error().code() != Code::not_found) return removed;
+  if (removed) note("retired", node, file, "its version is damaged");
+  return {};
+}
+
 Result<void> StoreRepair::sync() {
   for (const auto& tier : tiers_) BELAY_TRY(tier->sync_names());
   return {};
@@ -184,7 +195,8 @@ Result<void> StoreRepair::move_manifests() {
     for (const FoundFile& file : view_.nodes()[node].files)
       if (file.parsed && !file.parsed->temporary &&
           file.parsed->kind == format::NameKind::manifest && damaged_.contains(file.parsed->key))
-        BELAY_TRY(move(node, file.name, "its version is damaged"));
+        BELAY_TRY(file.bundled ? retire(node, file.name)
+                               : move(node, file.name, "its version is damaged"));
   return sync();
 }
 
@@ -203,7 +215,7 @@ Result<void> StoreRepair::move_segments() {
   view_.stripes().complete(theirs);
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
-      if (!file.parsed || file.parsed->temporary ||
+      if (!file.parsed || file.parsed->temporary || file.bundled ||
           (file.parsed->kind != format::NameKind::segment &&
            file.parsed->kind != format::NameKind::copy &&
            file.parsed->kind != format::NameKind::shard))

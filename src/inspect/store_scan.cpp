@@ -7,10 +7,13 @@
 #include "inspect/block_sources.hpp"
 #include "inspect/read_only_tier.hpp"
 #include "inspect/stripes.hpp"
+#include "store/bundle.hpp"
+#include "store/bundled_tier.hpp"
 #include "store/overlay_tier.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 namespace belay::inspect {
 namespace {
@@ -41,6 +44,10 @@ bool is_record(const FoundFile& file) {
 
 bool is_a(const FoundFile& file, format::NameKind kind) {
   return file.parsed && !file.parsed->temporary && file.parsed->kind == kind;
+}
+
+std::unique_ptr<store::Tier> make_place(os::Files& files, const std::string& directory) {
+  return store::make_bundled_tier(store::make_local_tier(files, directory));
 }
 
 Result<std::vector<os::DirectoryEntry>> list_store(os::Files& files, const std::string& store) {
@@ -118,6 +125,28 @@ Result<void> StoreScan::list_files(std::size_t index) {
     }
     node.files.push_back(std::move(file));
   }
+  return list_bundled(node);
+}
+
+/// What lies in bundles is listed as if it were files.
+Result<void> StoreScan::list_bundled(NodeView& node) {
+  const auto is_bundle = [](const FoundFile& file) { return is_a(file, format::NameKind::bundle); };
+  if (std::none_of(node.files.begin(), node.files.end(), is_bundle)) return {};
+  std::set<std::string> names;
+  for (const FoundFile& file : node.files) names.insert(file.name);
+  auto listed = make_place(*view_.files_, node.directory)->list();
+  if (!listed) return Unexpected(listed.error());
+  for (const std::string& name : *listed)
+    if (auto parsed = format::parse_name(name); parsed && !names.contains(name))
+      node.files.push_back({.name = name, .parsed = parsed, .bundled = true});
+  // One that cannot be read gives nothing: somebody must say so.
+  const auto tier = store::make_local_tier(*view_.files_, node.directory);
+  for (const FoundFile& file : node.files) {
+    if (!is_bundle(file) || !file.regular) continue;
+    const auto bundle = store::Bundle::open(*tier, {file.parsed->key, file.parsed->rank});
+    if (!bundle && bundle.error().code() != Code::not_found)
+      view_.flaws_.push_back(flaw_of(bundle.error(), node, file.name));
+  }
   return {};
 }
 
@@ -126,7 +155,7 @@ void StoreScan::make_tiers() {
     std::vector<std::unique_ptr<store::Tier>> places;
     const auto add = [&](std::size_t node) {
       places.push_back(
-          make_read_only_tier(store::make_local_tier(*view_.files_, view_.nodes_[node].directory)));
+          make_read_only_tier(make_place(*view_.files_, view_.nodes_[node].directory)));
     };
     add(own);
     for (std::size_t other = 0; other < view_.nodes_.size(); ++other)
@@ -144,7 +173,7 @@ void StoreScan::count_identity(const vote::Identity& identity, const NodeView& n
 }
 
 void StoreScan::read_record(NodeView& node, const FoundFile& file) {
-  auto tier = make_read_only_tier(store::make_local_tier(*view_.files_, node.directory));
+  auto tier = make_read_only_tier(make_place(*view_.files_, node.directory));
   auto bytes = store::read_whole(*tier, file.name, format::check_run_record_front);
   if (!bytes && bytes.error().code() == Code::not_found) {
     vanished_ = true;
@@ -182,7 +211,7 @@ void StoreScan::read_manifest(std::size_t index, const FoundFile& file) {
   VersionView& version = versions_[key];
   version.key = key;
   PartView part{.rank = file.parsed->rank, .node = index};
-  auto tier = make_read_only_tier(store::make_local_tier(*view_.files_, node.directory));
+  auto tier = make_read_only_tier(make_place(*view_.files_, node.directory));
   auto manifest = vote::load_manifest(*tier, key, part.rank, {});
   if (!manifest && manifest.error().code() == Code::not_found) {
     vanished_ = true;
@@ -261,8 +290,8 @@ bool StoreScan::is_gone(const VersionView& version) {
 void StoreScan::read_sizes() {
   for (std::size_t node = 0; node < view_.nodes_.size(); ++node)
     for (FoundFile& file : view_.nodes_[node].files)
-      if (auto size =
-              file.regular ? view_.tiers_[node]->touch(file.name) : Result<std::uint64_t>(0))
+      if (auto size = file.regular && !file.bundled ? view_.tiers_[node]->touch(file.name)
+                                                    : Result<std::uint64_t>(0))
         file.bytes = *size;
 }
 

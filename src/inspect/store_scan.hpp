@@ -23,6 +23,7 @@ class StoreScan {
  private:
   Result<void> find_nodes(const std::string& store);
   Result<void> list_files(std::size_t node);
+  Result<void> list_bundled(NodeView& node);
   void make_tiers();
   void read_records();
   void read_record(NodeView& node, const FoundFile& file);

@@ -39,6 +39,7 @@ struct FoundFile {
   std::optional<format::ParsedName> parsed;  ///< unset: `settled` or its temporary
   bool regular = true;
   std::uint64_t bytes = 0;
+  bool bundled = false;  ///< there is no such file: it lies in a bundle, whose bytes count
 };
 
 /// One directory `<store>/node-<node>/`.

@@ -5,7 +5,7 @@
 
 #include <belay/result.hpp>
 
-#include "format/bundle.hpp"
+#include "format/rider.hpp"
 #include "format/segment.hpp"
 #include "store/decoded_file.hpp"
 #include "store/tier.hpp"

@@ -33,10 +33,11 @@ ALLOWED = {
     "c": {"base", "session"},
     "files": {"base", "os", "vote", "model", "session"} | STAGES,
 }
-# Stages never include each other, with one exception: a tier holds files whose names and bytes are
-# those of format/, with extents as codec/ made them.
-ALLOWED["store"] = ALLOWED["store"] | {"format", "codec"}
-ALLOWED["aggregate"] = ALLOWED["aggregate"] | {"format", "codec", "store"}
+# Stages never include each other, with these exceptions: a tier holds files whose names and bytes are
+# those of format/, with extents as codec/ made them; and aggregate/ makes files of such files.
+EXCEPTIONS = {"store": {"format", "codec"}, "aggregate": {"format", "codec", "store"}}
+for stage, others in EXCEPTIONS.items():
+    ALLOWED[stage] = ALLOWED[stage] | others
 ALLOWED["files"] = ALLOWED["files"] | {"inspect"}
 
 MPI_HEADER = "mpi.h"

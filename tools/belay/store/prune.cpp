@@ -34,6 +34,7 @@ void say_plan(const Shell& shell, const StoreView& view, const PrunePlan& plan, 
   std::string copies =
       plan.copies.empty() ? "" : fmt::format(" with {} copies", plan.copies.size());
   if (!plan.shards.empty()) copies += fmt::format(" with {} shards", plan.shards.size());
+  if (!plan.bundles.empty()) copies += fmt::format(" and {} bundles", plan.bundles.size());
   shell.say(fmt::format("{} manifests and {} segments{}, {}", plan.manifests.size(),
                         plan.segments.size(), copies, format_bytes(plan.bytes())));
 }
@@ -44,7 +45,8 @@ nlohmann::json plan_json(const StoreView& view, const PrunePlan& plan, bool dry_
   json["removed_versions"] = nlohmann::json::array();
   for (const VersionKey& key : plan.versions) json["removed_versions"].push_back(json_of(key));
   json["removed_files"] = nlohmann::json::array();
-  for (const auto* files : {&plan.manifests, &plan.segments, &plan.copies, &plan.shards})
+  for (const auto* files :
+       {&plan.manifests, &plan.segments, &plan.copies, &plan.shards, &plan.bundles})
     for (const PlannedFile& file : *files)
       json["removed_files"].push_back({{"directory", view.nodes()[file.node].directory},
                                        {"file", file.name},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/bundle.hpp"
+#include "format/rider.hpp"
 
 #include "base/try.hpp"
 #include "format/checksum.hpp"
