@@ -39,6 +39,16 @@ struct Ledger {
   }
 };
 
+/// What became of one variable: with which codec, how small, and how fast.
+struct CodecUse {
+  std::string tier;      ///< "local" or "global"
+  std::string variable;  ///< a region's name; on the global tier of all ranks that share a file
+  std::string codec;
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t encoded_bytes = 0;
+  std::uint64_t encode_ns = 0;
+};
+
 /// This rank's view of a session. Sums are over the session's life.
 struct Stats {
   Ledger last;                      ///< of the newest version that was captured
@@ -53,6 +63,7 @@ struct Stats {
   std::uint64_t table_bytes = 0;    ///< memory of fingerprints and their index
   std::uint64_t staging_bytes = 0;  ///< memory of staging
   std::uint64_t hash_threads = 0;   ///< threads that fingerprint during capture
+  std::vector<CodecUse> codecs;     ///< of what this rank has encoded
 };
 
 struct RegionInfo {

@@ -33,6 +33,13 @@ void add_to_sum(Ledger& sum, const Ledger& ledger) {
   sum.durable_ns += ledger.durable_ns;
 }
 
+void add_codecs(Stats& stats, const char* tier, const codec::Chooser* chooser) {
+  if (chooser == nullptr) return;
+  for (const codec::Chosen& each : chooser->chosen())
+    stats.codecs.push_back({tier, each.variable, std::string(each.codec->name()), each.raw_bytes,
+                            each.encoded_bytes, each.encode_ns});
+}
+
 /// Memory that a head sees too, if there is one.
 capture::Staging::Allocate allocate_for(session::HeadLine* head) {
   if (head == nullptr) return {};
@@ -112,6 +119,8 @@ Stats SessionCore::stats() const {
   Stats stats = stats_;
   stats.staging_bytes = staging_.allocated_bytes();
   stats.hash_threads = parts_.parallel->threads();
+  add_codecs(stats, settings_.diskless() ? "global" : "local", parts_.chooser.get());
+  add_codecs(stats, "global", parts_.global_chooser.get());
   return stats;
 }
 

@@ -41,16 +41,20 @@ Result<void> Bundle::load() {
   return {};
 }
 
+Result<format::SegmentIndex> Bundle::read_index() {
+  const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
+  BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
+  BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
+  BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
+  return format::decode_segment_index(bytes.bytes(), footer, header_);
+}
+
 Result<void> Bundle::load_index() {
   {
     const std::lock_guard lock(mutex_);
     if (decoded_) return {};
   }
-  const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
-  BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
-  BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
-  BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
-  BELAY_ASSIGN(const auto index, format::decode_segment_index(bytes.bytes(), footer, header_));
+  BELAY_ASSIGN(const auto index, read_index());
   auto decoded = std::make_unique<DecodedFile>(file_, index.extents);
   std::vector<std::uint64_t> places;
   places.reserve(index.entries.size() + 1);

@@ -35,6 +35,7 @@ class Bundle {
   /// Bytes of a manifest, from `offset` in it on.
   Result<std::size_t> read_manifest(std::size_t manifest, std::uint64_t offset,
                                     std::span<std::byte> bytes);
+  Result<format::SegmentIndex> read_index();
   Result<std::vector<format::BundledBlock>> blocks_of(std::size_t segment);
   /// Decoded bytes of an entry of the index, from `offset` in it on. Zeros where it is damaged.
   Result<void> read_entry(std::uint32_t entry, std::uint64_t offset, std::span<std::byte> bytes);

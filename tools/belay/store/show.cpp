@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "fingerprint/hasher.hpp"
 #include "inspect/region_change.hpp"
+#include "inspect/region_encoding.hpp"
 #include "tools/belay/commands.hpp"
 #include "tools/belay/store/show_nodes.hpp"
 #include "tools/belay/store/store_arguments.hpp"
@@ -11,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -30,6 +32,7 @@ struct ShowOptions {
 struct ShownPart {
   const PartView* part = nullptr;
   std::vector<RegionChange> changes;
+  std::vector<std::optional<inspect::RegionEncoding>> encodings;  ///< by region
 };
 
 /// The parts that were asked for and can be read.
@@ -42,7 +45,8 @@ Result<std::vector<ShownPart>> load_parts(const StoreView& view, const VersionVi
   for (const PartView& part : version.parts) {
     if ((rank && part.rank != *rank) || !part.manifest) continue;
     BELAY_ASSIGN(auto changes, inspect::region_changes(view, version, part));
-    shown.push_back({&part, std::move(changes)});
+    BELAY_ASSIGN(auto encodings, inspect::region_encodings(view, version.key, part));
+    shown.push_back({&part, std::move(changes), std::move(encodings)});
   }
   return shown;
 }
@@ -79,14 +83,38 @@ std::string or_unknown(const std::optional<std::uint64_t>& bytes) {
   return bytes ? format_bytes(*bytes) : "?";
 }
 
+double ratio_of(const inspect::RegionEncoding& encoding) {
+  return static_cast<double>(encoding.raw_bytes) /
+         static_cast<double>(std::max<std::uint64_t>(encoding.encoded_bytes, 1));
+}
+
+bool any_encoded(const std::vector<ShownPart>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [](const ShownPart& shown) {
+    return std::any_of(shown.encodings.begin(), shown.encodings.end(),
+                       [](const auto& encoding) { return encoding.has_value(); });
+  });
+}
+
 void say_regions(const Shell& shell, const std::vector<ShownPart>& parts) {
-  Table table({"REGION", ">RANK", "TYPE", "SHAPE", ">SIZE", ">CHANGED", ">WRITTEN"});
+  const bool encoded = any_encoded(parts);
+  std::vector<std::string> head{"REGION", ">RANK",    "TYPE",    "SHAPE",
+                                ">SIZE",  ">CHANGED", ">WRITTEN"};
+  if (encoded) head.insert(head.end(), {">RATIO", "CODEC"});
+  Table table(head);
   for (const ShownPart& shown : parts)
-    for (const RegionChange& change : shown.changes)
-      table.add({in_quotes(change.region.name), std::to_string(shown.part->rank),
-                 type_text(change.region.type), shape_text(change.region.shape),
-                 format_bytes(change.region.bytes), or_unknown(change.changed_bytes),
-                 format_bytes(change.own_bytes)});
+    for (std::size_t i = 0; i < shown.changes.size(); ++i) {
+      const RegionChange& change = shown.changes[i];
+      std::vector<Cell> cells{in_quotes(change.region.name),     std::to_string(shown.part->rank),
+                              type_text(change.region.type),     shape_text(change.region.shape),
+                              format_bytes(change.region.bytes), or_unknown(change.changed_bytes),
+                              format_bytes(change.own_bytes)};
+      const auto& encoding = shown.encodings[i];
+      if (encoded) {
+        cells.push_back(encoding ? fmt::format("{:.2f}", ratio_of(*encoding)) : std::string());
+        cells.push_back(encoding ? encoding->codecs : std::string());
+      }
+      table.add(std::move(cells));
+    }
   if (table.empty()) return;
   shell.say(paint("Regions", Colour::bold, shell.colours()));
   for (const std::string& line : table.lines(shell.colours(), 2)) shell.say(line);
@@ -152,7 +180,13 @@ nlohmann::json part_json(const StoreView& view, const ShownPart& shown) {
                                   {"copies", segment.copies}});
   }
   json["regions"] = nlohmann::json::array();
-  for (const RegionChange& change : shown.changes) json["regions"].push_back(region_json(change));
+  for (std::size_t i = 0; i < shown.changes.size(); ++i) {
+    json["regions"].push_back(region_json(shown.changes[i]));
+    if (const auto& encoding = shown.encodings[i])
+      json["regions"].back()["encoding"] = {{"codecs", encoding->codecs},
+                                            {"raw_bytes", encoding->raw_bytes},
+                                            {"encoded_bytes", encoding->encoded_bytes}};
+  }
   return json;
 }
 
