@@ -75,8 +75,10 @@ class RegionSource {
     region_ = found->second;
     if (all_) return {};
     one_.reset();
-    BELAY_ASSIGN(auto reader, inspect::PartReader::open(view_, version_, part_, name));
-    one_.emplace(std::move(reader));
+    auto reader = inspect::PartReader::open(view_, version_, part_, name);
+    if (!reader)
+      return fail(Code::corruption, "{} is lost: {}", in_quotes(name), reader.error().message());
+    one_.emplace(*std::move(reader));
     return {};
   }
   std::uint64_t bytes() const { return region_->bytes; }

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <memory>
 
 namespace belay::tool {
@@ -78,6 +79,7 @@ void add_unpack(CLI::App& tool, Shell& shell) {
       tool, "unpack", "Write the files of a packed set, verified byte for byte",
       {"belay unpack restarts --to run7", "belay unpack restarts --version 3 --to old --force"},
       [&shell, options] {
+        std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error like a full disk
         shell.use_store(options->set);
         return with_version(shell, options->version, [&](const auto& view, const auto& version) {
           return unpack(shell, *options, view, version);
