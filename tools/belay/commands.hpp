@@ -15,6 +15,7 @@ void add_stats(CLI::App& tool, Shell& shell);
 void add_prune(CLI::App& tool, Shell& shell);
 void add_pack(CLI::App& tool, Shell& shell);
 void add_unpack(CLI::App& tool, Shell& shell);
+void add_watch(CLI::App& tool, Shell& shell);
 void add_bench(CLI::App& tool, Shell& shell);
 void add_doctor(CLI::App& tool, Shell& shell);
 void add_rehearse(CLI::App& tool, Shell& shell);
