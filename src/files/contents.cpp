@@ -128,7 +128,8 @@ Result<Contents> decode_contents(std::span<const std::byte> bytes) {
   format::WireReader reader(bytes);
   const std::string magic = reader.text(kMagic.size());
   const auto format = reader.field<std::uint32_t>();
-  if (magic != kMagic) return fail(Code::corruption, "this is not a table of files");
+  if (reader.failed() || magic != kMagic)
+    return fail(Code::corruption, "this is not a table of files");
   if (format != kFormat)
     return fail(Code::unsupported, "the table of files has format {}; this build knows {}", format,
                 kFormat);

@@ -36,8 +36,8 @@ struct Group {
 using Groups = std::map<Step, Group>;
 
 struct GroupRules {
-  std::optional<std::size_t> files;  ///< so many make a step
-  bool by_marker = false;            ///< only a mark completes a step
+  std::optional<std::size_t> files = {};  ///< so many make a step
+  bool by_marker = false;                 ///< only a mark completes a step
   std::uint64_t settle_ns = 5'000'000'000;
   bool once = false;  ///< nobody will write any more
 };

@@ -28,18 +28,17 @@ Result<StepPattern> StepPattern::parse(const std::string& text) {
   pattern.text_ = text;
   std::string regex;
   std::size_t groups = 0;
-  const auto number = [&](std::size_t& group) {
-    if (group > 0) return "\\" + std::to_string(group);
-    group = ++groups;
-    return std::string("([0-9]{1,18})");
+  const auto add_number = [&](std::vector<std::size_t>& places) {
+    places.push_back(++groups);
+    regex += "([0-9]{1,18})";
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::string_view rest = std::string_view(text).substr(i);
     if (rest.starts_with("{step}")) {
-      regex += number(pattern.step_group_);
+      add_number(pattern.steps_);
       i += 5;
     } else if (rest.starts_with("{rank}")) {
-      regex += number(pattern.rank_group_);
+      add_number(pattern.ranks_);
       i += 5;
     } else if (text[i] == '{') {
       return fail(Code::invalid_argument, "pattern {}: only {{step}} and {{rank}} are known",
@@ -56,12 +55,17 @@ std::optional<StepMatch> StepPattern::match(const std::string& path) const {
   if (text_.empty()) return StepMatch{.step = {}, .rank = {}, .alias = path};
   std::smatch found;
   if (path.size() > kMostPathBytes || !std::regex_match(path, found, regex_)) return {};
-  StepMatch result{.step = {}, .rank = {}, .alias = path};
-  if (rank_group_ > 0) result.rank = parse_count(found[rank_group_].str());
-  if (step_group_ == 0) return result;
-  result.step = parse_count(found[step_group_].str());
-  const auto at = static_cast<std::size_t>(found.position(step_group_));
-  result.alias.replace(at, static_cast<std::size_t>(found.length(step_group_)), "{step}");
+  const auto number = [&](const std::vector<std::size_t>& places) -> std::optional<std::uint64_t> {
+    for (const std::size_t place : places)
+      if (found[place].str() != found[places.front()].str()) return {};
+    return places.empty() ? std::nullopt : parse_count(found[places.front()].str());
+  };
+  StepMatch result{.step = number(steps_), .rank = number(ranks_), .alias = path};
+  if (result.step.has_value() == steps_.empty() || result.rank.has_value() == ranks_.empty())
+    return {};  // the same placeholder has different numbers
+  for (auto place = steps_.rbegin(); place != steps_.rend(); ++place)
+    result.alias.replace(static_cast<std::size_t>(found.position(*place)),
+                         static_cast<std::size_t>(found.length(*place)), "{step}");
   return result;
 }
 

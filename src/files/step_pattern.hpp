@@ -8,6 +8,7 @@
 #include <optional>
 #include <regex>
 #include <string>
+#include <vector>
 
 namespace belay::files {
 
@@ -27,15 +28,14 @@ class StepPattern {
   static Result<StepPattern> parse(const std::string& text);
 
   std::optional<StepMatch> match(const std::string& path) const;
-  bool has_step() const { return step_group_ > 0; }
-  bool has_rank() const { return rank_group_ > 0; }
+  bool has_rank() const { return !ranks_.empty(); }
   bool goes_below() const { return text_.empty() || text_.find('/') != std::string::npos; }
 
  private:
   std::string text_;  ///< empty: every path
   std::regex regex_;
-  std::size_t step_group_ = 0;  ///< 0: none
-  std::size_t rank_group_ = 0;
+  std::vector<std::size_t> steps_;  ///< groups of the regular expression
+  std::vector<std::size_t> ranks_;
 };
 
 }  // namespace belay::files
