@@ -28,6 +28,23 @@ std::vector<Range> sorted_ranges(const Layout& layout) {
   return all;
 }
 
+/// The first `bytes` bytes of the ranges, which are taken off these.
+std::vector<Range> take_front(std::vector<Range>& ranges, std::uint64_t bytes) {
+  std::vector<Range> taken;
+  std::size_t used = 0;
+  for (; used < ranges.size() && bytes > 0; ++used) {
+    Range& range = ranges[used];
+    const std::uint64_t length = std::min(bytes, range.length);
+    taken.push_back({range.offset, length});
+    bytes -= length;
+    if (length == range.length) continue;
+    range = {range.offset + length, range.length - length};
+    break;
+  }
+  ranges.erase(ranges.begin(), ranges.begin() + static_cast<std::ptrdiff_t>(used));
+  return taken;
+}
+
 Result<void> check_variable(const Variable& variable, std::uint64_t file_bytes) {
   if (variable.name.empty()) return fail(Code::corruption, "a variable has no name");
   for (const Range& range : variable.ranges)
@@ -94,6 +111,32 @@ std::vector<Range> rest_of(const Layout& layout, std::uint64_t file_bytes) {
   }
   if (file_bytes > end) add_range(rest, {end, file_bytes - end});
   return rest;
+}
+
+std::vector<Variable> split_large(Variable variable, std::uint64_t most_bytes) {
+  if (variable.ranges.size() <= 1 || variable.bytes() <= most_bytes) return {std::move(variable)};
+  std::uint64_t row = variable.type.bytes;
+  std::vector<std::uint64_t> shape(variable.shape.extents().begin(),
+                                   variable.shape.extents().end());
+  if (shape.empty()) shape.push_back(1);
+  for (std::size_t i = 1; i < shape.size(); ++i) row *= shape[i];
+  if (row > most_bytes) {
+    row = variable.type.bytes;
+    shape.resize(1);
+  }
+  const std::uint64_t rows = std::max<std::uint64_t>(most_bytes / row, 1);
+  std::vector<Variable> parts;
+  while (!variable.ranges.empty()) {
+    Variable part{.name = fmt::format("{}[{}]", variable.name, parts.size()),
+                  .type = variable.type,
+                  .shape = {},
+                  .ranges = take_front(variable.ranges, rows * row)};
+    shape.front() = part.bytes() / row;
+    part.shape = Shape(shape);
+    fit_shape(part);
+    parts.push_back(std::move(part));
+  }
+  return parts;
 }
 
 void fit_shape(Variable& variable) {

@@ -63,6 +63,12 @@ Result<void> check_layout(const Layout& layout, std::uint64_t file_bytes);
 /// All bytes that belong to no variable, front to back. REQUIRES: check_layout().
 std::vector<Range> rest_of(const Layout& layout, std::uint64_t file_bytes);
 
+/// What lies in many pieces must be gathered in memory: a variable that is larger than this and not
+/// in one piece becomes several, `x[0]`, `x[1]` ..., each of whole rows of the slowest dimension
+/// where these are small enough.
+std::vector<Variable> split_large(Variable variable,
+                                  std::uint64_t most_bytes = std::uint64_t{256} << 20);
+
 /// If the bytes are not `shape` elements of `type`, they become a row of plain bytes.
 void fit_shape(Variable& variable);
 

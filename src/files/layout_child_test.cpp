@@ -113,6 +113,20 @@ TEST(Layout, OverlapsAndRangesOutsideAreRefused) {
   EXPECT_FALSE(check({{0, 10}}, {{~std::uint64_t{0} - 3, 10}}));
 }
 
+TEST(Layout, LargeVariablesInManyPiecesAreSplitAtRows) {
+  const Variable large{"x", {ElementKind::f64, 8, ""}, Shape(10, 5), {{1000, 200}, {0, 200}}};
+  const auto parts = split_large(large, 130);
+  ASSERT_EQ(parts.size(), 4u);
+  EXPECT_EQ(parts[0].name, "x[0]");
+  EXPECT_EQ(parts[0].shape, Shape(3, 5));
+  EXPECT_EQ(parts[0].ranges, (std::vector<Range>{{1000, 120}}));
+  EXPECT_EQ(parts[1].ranges, (std::vector<Range>{{1120, 80}, {0, 40}}));
+  EXPECT_EQ(parts[3].shape, Shape(1, 5));
+  EXPECT_EQ(split_large(large, 400).size(), 1u);
+  EXPECT_EQ(split_large(large, 20).front().shape, Shape(2));
+  EXPECT_EQ(split_large({"x", {}, Shape(400), {{0, 400}}}, 20).size(), 1u);
+}
+
 TEST(Layout, TheRestIsAllThatNoVariableHas) {
   Layout layout;
   layout.variables = {{"a", {}, Shape(30), {{50, 10}, {10, 20}}}};

@@ -92,17 +92,19 @@ void Packer::describe(const PackSource& source, const Layout& layout) {
                   .digest = {},
                   .regions = {}};
   const std::size_t index = contents_.files.size();
-  const auto add = [&](const std::string& variable, std::vector<Range> ranges, ElementType type,
-                       Shape shape) {
-    planned_.push_back({index, file.regions.size(), std::move(type), std::move(shape),
-                        request_.match.key(variable)});
-    ranges_left_ -= std::min(ranges_left_, ranges.size());
-    file.regions.push_back({names_.name(source.alias, variable), variable, std::move(ranges)});
+  const auto add = [&](Variable variable) {
+    planned_.push_back({index, file.regions.size(), std::move(variable.type),
+                        std::move(variable.shape), request_.match.key(variable.name)});
+    ranges_left_ -= std::min(ranges_left_, variable.ranges.size());
+    file.regions.push_back(
+        {names_.name(source.alias, variable.name), variable.name, std::move(variable.ranges)});
   };
-  const std::vector<Range> rest = rest_of(layout, stamp.bytes);
-  add("", rest, {ElementKind::bytes, 1, ""}, Shape(bytes_of(rest)));
+  Variable rest;
+  rest.ranges = rest_of(layout, stamp.bytes);
+  rest.shape = Shape(rest.bytes());
+  for (Variable& part : split_large(std::move(rest))) add(std::move(part));
   for (const Variable& variable : layout.variables) {
-    add(variable.name, variable.ranges, variable.type, variable.shape);
+    for (Variable& part : split_large(variable)) add(std::move(part));
     report_.cut_bytes += variable.bytes();
   }
   report_.variables += layout.variables.size();
