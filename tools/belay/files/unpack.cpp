@@ -6,6 +6,7 @@
 #include "base/try.hpp"
 #include "os/clock.hpp"
 #include "tools/belay/commands.hpp"
+#include "tools/belay/files/pack_words.hpp"
 #include "tools/belay/progress.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
@@ -56,10 +57,12 @@ Result<Exit> unpack(Shell& shell, const UnpackOptions& options, const inspect::S
     shell.complain(
         fmt::format("{}: {}", in_quotes(failure.path), printable(failure.error.message())));
   const std::uint64_t time_ns = os::system_clock().now_ns() - start;
-  shell.say(fmt::format(
-      "version {}: {} files, {}, {}{}", version_text(view, version.key), report->files,
-      format_bytes(report->bytes), duration(time_ns),
-      report->failures.empty() ? "" : fmt::format("; {} files failed", report->failures.size())));
+  shell.say(
+      fmt::format("version {}: {}, {}, {}{}", version_text(view, version.key), report->files,
+                  format_bytes(report->bytes), duration(time_ns),
+                  report->failures.empty()
+                      ? ""
+                      : fmt::format("; {} failed", count_text(report->failures.size(), "file"))));
   nlohmann::json json = json_start("belay/unpack/1", view);
   json.update(json_of(version.key));
   json["directory"] = options.directory;
