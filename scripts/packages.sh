@@ -9,6 +9,7 @@ build_packages=(
   ninja-build
   g++
   libfmt-dev
+  libhdf5-dev
   libisal-dev
   liblz4-dev
   libssl-dev
@@ -31,9 +32,12 @@ test_packages=(
   btrfs-progs
   clang
   e2fsprogs
+  hdf5-tools
   libclang-rt-14-dev
+  netcdf-bin
   patch
   pkg-config
+  python3-h5py
   python3-numpy
   python3-xxhash
   shellcheck

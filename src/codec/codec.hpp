@@ -33,6 +33,8 @@ struct Elements {
   bool operator==(const Elements&) const = default;
 };
 
+/// Numbers of a type with this name lie with their highest byte first.
+inline constexpr std::string_view kBigEndian = "big-endian";
 Elements elements_of(const ElementType& type, const Shape& shape);
 
 /// Memory and contexts of libraries, used again and again by one thread.

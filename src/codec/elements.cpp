@@ -43,6 +43,7 @@ Numbers numbers_of(ElementKind kind) {
 Elements elements_of(const ElementType& type, const Shape& shape) {
   const auto [number, parts] = numbers_of(type.kind);
   Elements elements{.number = number, .bytes = std::max(type.bytes / parts, 1u), .parts = parts};
+  elements.big_endian = number != Number::none && type.name == kBigEndian;
   const auto extents = shape.extents();
   elements.dimensions = static_cast<std::uint32_t>(std::min(extents.size(), elements.shape.size()));
   const std::size_t folded = extents.size() - elements.dimensions;

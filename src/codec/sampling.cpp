@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/sampling.hpp"
 
-#include "codec/layout.hpp"
+#include "codec/payload_layout.hpp"
 #include "codec/workspace.hpp"
 
 #include <algorithm>

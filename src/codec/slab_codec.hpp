@@ -3,7 +3,7 @@
 #pragma once
 
 #include "codec/codec.hpp"
-#include "codec/layout.hpp"
+#include "codec/payload_layout.hpp"
 
 namespace belay::codec {
 

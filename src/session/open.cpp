@@ -81,7 +81,9 @@ std::unique_ptr<codec::Chooser> make_chooser(const Settings& settings, os::Clock
   constexpr double kGuessedDisk = 1e9;
   if (settings.diskless()) return make_global_chooser(settings, clock);
   if (settings.local_codec.all_raw()) return nullptr;
-  return std::make_unique<codec::Chooser>(wishes_of(settings.local_codec, kGuessedDisk), clock);
+  const bool told = settings.bandwidth && !settings.has_global_tier();
+  const double there = told ? static_cast<double>(*settings.bandwidth) : kGuessedDisk;
+  return std::make_unique<codec::Chooser>(wishes_of(settings.local_codec, there), clock);
 }
 
 Result<ResolvedOptions> resolve(const Seams& seams, Options options) {

@@ -266,6 +266,49 @@ def codecs():
         put("codec", f"encode-{codec}", REPAIRED + bytes([codec]) + description + field)
 
 
+def packed_file(path, size, regions, mode=0o644, kind=1):
+    """`regions` are (region, variable, series of offset, length, stride, count)."""
+    file = struct.pack("<H", len(path)) + path + struct.pack("<QIqqB", size, mode, 1, 2, kind) + FINGERPRINT
+    file += struct.pack("<I", len(regions))
+    for name, variable, series in regions:
+        file += struct.pack("<B", len(name)) + name + struct.pack("<H", len(variable)) + variable
+        file += struct.pack("<I", len(series)) + b"".join(struct.pack("<QQQI", *one) for one in series)
+    return file
+
+
+def contents(files, step=None):
+    head = b"BELAYFIL" + struct.pack("<IIQI", 1, step is not None, step or 0, len(files))
+    return head + b"".join(files)
+
+
+def tables():
+    whole = packed_file(b"a/b.h5", 500, [(b"a/b.h5:", b"", [(0, 500, 0, 1)])])
+    cut = packed_file(b"c.h5", 1000, [(b"c.h5:", b"", [(0, 10, 0, 1), (110, 10, 110, 8), (990, 10, 0, 1)]),
+                                      (b"c.h5:x", b"x", [(10, 100, 110, 9)])])
+    small = contents([whole, cut], step=12)
+    put("contents", "small", small)
+    put("contents", "empty", contents([]))
+    put("contents", "empty-file", contents([packed_file(b"e", 0, [(b"e:", b"", [])])]))
+    put("contents", "cut-short", small[:-3])
+    put("contents", "too-long", small + b"x")
+    put("contents", "newer-version", changed(small, 8, "I", 2))
+    for name, path in (("absolute", b"/etc/passwd"), ("parent", b"a/../../b"), ("dot", b"./a"), ("zero", b"a\0b"),
+                       ("no-name", b""), ("ends-in-slash", b"a/")):
+        put("contents", "path-" + name, contents([packed_file(path, 0, [])]))
+    put("contents", "out-of-order", contents([cut, whole]))
+    put("contents", "same-region-twice", contents([packed_file(b"a", 2, [(b"a:", b"", [(0, 1, 0, 1)]),
+                                                                          (b"a:", b"", [(1, 1, 0, 1)])])]))
+    put("contents", "overlap", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 6, 0, 1), (5, 5, 0, 1)])])]))
+    put("contents", "gap", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 4, 0, 1), (5, 5, 0, 1)])])]))
+    half = 1 << 63
+    put("contents", "sum-wraps", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 10, 0, 1), (0, half, 0, 1),
+                                                                                 (0, half, 0, 1)])])]))
+    put("contents", "stride-wraps", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 5, half, 3)])])]))
+    put("contents", "ranges-2-32", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 1, 1, 0xFFFFFFFF)])])]))
+    put("contents", "setuid-and-more", contents([packed_file(b"a", 0, [], mode=0o170000)]))
+    put("contents", "unknown-format", contents([packed_file(b"a", 0, [], kind=9)]))
+
+
 if __name__ == "__main__":
-    for write in (manifests, segments, shards, run_records, names, options, codecs):
+    for write in (manifests, segments, shards, run_records, names, options, codecs, contents):
         write()

@@ -11,6 +11,9 @@ void add_commands(CLI::App& tool, Shell& shell) {
   add_extract(tool, shell);
   add_stats(tool, shell);
   add_prune(tool, shell);
+  add_pack(tool, shell);
+  add_unpack(tool, shell);
+  add_watch(tool, shell);
   add_doctor(tool, shell);
   add_bench(tool, shell);
   add_rehearse(tool, shell);

@@ -45,6 +45,18 @@ CLI::App& Shell::add(CLI::App& tool, const std::string& name, const std::string&
                   "./belay-store)")
       ->type_name("DIR")
       ->allow_extra_args(false);
+  return complete(command, examples, std::move(run));
+}
+
+CLI::App& Shell::add_without_store(CLI::App& tool, const std::string& name,
+                                   const std::string& summary,
+                                   const std::vector<std::string>& examples,
+                                   std::function<Exit()> run) {
+  return complete(*tool.add_subcommand(name, summary), examples, std::move(run));
+}
+
+CLI::App& Shell::complete(CLI::App& command, const std::vector<std::string>& examples,
+                          std::function<Exit()> run) {
   command.add_flag("--json", json_, "Print one JSON document instead of text");
   command.add_option("--color", color_, "When to use colours")
       ->type_name("WHEN")

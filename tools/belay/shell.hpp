@@ -31,6 +31,12 @@ class Shell {
   CLI::App& add(CLI::App& tool, const std::string& name, const std::string& summary,
                 const std::vector<std::string>& examples, std::function<Exit()> run);
 
+  /// Declares a command that has another way to name a store than --store, or none.
+  CLI::App& add_without_store(CLI::App& tool, const std::string& name, const std::string& summary,
+                              const std::vector<std::string>& examples, std::function<Exit()> run);
+  /// As if --store had named this one.
+  void use_store(const std::string& store) { stores_ = {store}; }
+
   /// The directories named by --store, else BELAY_STORE, else ./belay-store.
   std::vector<std::string> stores() const;
   bool json() const { return json_; }
@@ -48,6 +54,9 @@ class Shell {
   Exit exit() const { return exit_; }
 
  private:
+  CLI::App& complete(CLI::App& command, const std::vector<std::string>& examples,
+                     std::function<Exit()> run);
+
   std::vector<std::string> stores_;
   bool json_ = false;
   std::string color_ = "auto";

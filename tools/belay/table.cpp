@@ -124,6 +124,9 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::string type_text(const ElementType& type) {
+  const bool number = type.kind != ElementKind::bytes && type.kind != ElementKind::opaque;
+  if (number && !type.name.empty())
+    return fmt::format("{} {}", name_of(type.kind), printable(type.name));
   if (!type.name.empty()) return fmt::format("{} ({} bytes)", printable(type.name), type.bytes);
   if (type.kind == ElementKind::opaque) return fmt::format("opaque ({} bytes)", type.bytes);
   return name_of(type.kind);

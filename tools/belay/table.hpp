@@ -50,7 +50,7 @@ std::string utc_time(std::int64_t time_ns);
 std::string duration(std::uint64_t time_ns);
 /// "12.3 %"; "-" of nothing.
 std::string percent(std::uint64_t part, std::uint64_t whole);
-/// "f64", "Particle (24 bytes)"
+/// "f64", "f64 big-endian", "Particle (24 bytes)"
 std::string type_text(const ElementType& type);
 /// "100 x 20"; "single" without dimensions.
 std::string shape_text(const Shape& shape);

@@ -6,6 +6,7 @@
 #include "inspect/region_change.hpp"
 #include "tools/belay/commands.hpp"
 #include "tools/belay/progress.hpp"
+#include "tools/belay/store/extract_hdf5.hpp"
 #include "tools/belay/store/npy.hpp"
 #include "tools/belay/store/output_file.hpp"
 #include "tools/belay/store/store_arguments.hpp"
@@ -32,6 +33,8 @@ struct ExtractOptions {
   std::string region;
   std::optional<Rank> rank;
   std::string output;
+  std::string hdf5;
+  bool all = false;
   bool raw = false;
   bool force = false;
 };
@@ -147,7 +150,24 @@ Result<Exit> extract(Shell& shell, const ExtractOptions& options, const StoreVie
   return Exit::ok;
 }
 
+/// Regions that were named in a way that no file can follow.
+std::optional<Error> contradiction(const ExtractOptions& options) {
+  if (options.all && options.hdf5.empty())
+    return Error(Code::invalid_argument, "--all goes to one file: name it with --hdf5");
+  if (options.all == !options.region.empty())
+    return Error(Code::invalid_argument, "name a region, or all of them with --all");
+  if (!options.hdf5.empty() && (options.raw || !options.output.empty()))
+    return Error(Code::invalid_argument, "--hdf5 names the file: leave out -o and --raw");
+  return {};
+}
+
 Exit extract_region(Shell& shell, const ExtractOptions& options) {
+  if (const auto wrong = contradiction(options)) return shell.fail(*wrong);
+  if (!options.hdf5.empty())
+    return with_version(shell, options.version, [&](const auto& view, const auto& version) {
+      return extract_hdf5(shell, {options.hdf5, options.region, options.rank, options.force}, view,
+                          version);
+    });
   if (options.output == "-" && shell.json())
     return shell.fail(Error(Code::invalid_argument, "--json and -o - both want standard output"));
   if (options.output == "-" && !options.force && isatty(STDOUT_FILENO) == 1)
@@ -163,14 +183,20 @@ Exit extract_region(Shell& shell, const ExtractOptions& options) {
 void add_extract(CLI::App& tool, Shell& shell) {
   const auto options = std::make_shared<ExtractOptions>();
   CLI::App& command =
-      shell.add(tool, "extract", "Write one region of one rank to a file",
+      shell.add(tool, "extract", "Write one region of one rank, or all of a version, to a file",
                 {"belay extract latest temperature -o temperature.npy",
+                 "belay extract 12 --all --hdf5 all.h5",
                  "belay extract 12 particles --rank 3 --raw -o particles.bin",
                  "belay extract latest grid --rank 0 -o - | python3 -c 'import numpy, sys, io; "
                  "print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).mean())'"},
                 [&shell, options] { return extract_region(shell, *options); });
   command.add_option("VERSION", options->version, kVersionHelp)->required();
-  command.add_option("REGION", options->region, "Name of the region")->required();
+  command.add_option("REGION", options->region, "Name of the region");
+  command.add_flag("--all", options->all, "All regions of all ranks, to a file that --hdf5 names");
+  command
+      .add_option("--hdf5", options->hdf5,
+                  "Write an HDF5 file: a group for each rank, a dataset for each region")
+      ->type_name("FILE");
   command.add_option("--rank", options->rank, "Whose region; needed if several ranks have it")
       ->check(CLI::NonNegativeNumber)
       ->type_name("R");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/belay/store/npy.hpp"
 
+#include "files/layout.hpp"
+
 #include <fmt/format.h>
 
 #include <vector>
@@ -26,7 +28,10 @@ constexpr Dtype kDtypes[] = {
 
 std::string dtype_of(const ElementType& type) {
   const Dtype& known = kDtypes[static_cast<std::size_t>(type.kind)];
-  return known.bytes == type.bytes ? known.name : fmt::format("|V{}", type.bytes);
+  if (known.bytes != type.bytes) return fmt::format("|V{}", type.bytes);
+  std::string name = known.name;
+  if (type.name == files::kBigEndian && name.front() == '<') name.front() = '>';
+  return name;
 }
 
 /// Elements of the shape; nothing if they are more than any memory has.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codec/layout.hpp"
+#include "codec/payload_layout.hpp"
 
 #include "base/try.hpp"
 

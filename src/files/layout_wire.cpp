@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files/layout_child.hpp"
+
+#include "base/try.hpp"
+#include "files/range_wire.hpp"
+#include "format/wire.hpp"
+
+namespace belay::files {
+namespace {
+
+constexpr std::size_t kMostDimensions = 32;
+constexpr std::size_t kMostTextBytes = 0xFFFF;
+
+void put_text(format::WireWriter& writer, const std::string& text) {
+  const std::string shown = text.substr(0, kMostTextBytes);
+  writer.field(static_cast<std::uint16_t>(shown.size()));
+  writer.text(shown);
+}
+
+std::string get_text(format::WireReader& reader) {
+  return reader.text(reader.field<std::uint16_t>());
+}
+
+Variable get_variable(format::WireReader& reader) {
+  Variable variable;
+  variable.name = get_text(reader);
+  variable.type.kind = static_cast<ElementKind>(reader.field<std::uint8_t>());
+  variable.type.bytes = reader.field<std::uint32_t>();
+  variable.type.name = get_text(reader);
+  std::vector<std::uint64_t> shape(
+      std::min<std::size_t>(reader.field<std::uint8_t>(), kMostDimensions + 1));
+  for (std::uint64_t& extent : shape) extent = reader.field<std::uint64_t>();
+  variable.shape = Shape(std::move(shape));
+  return variable;
+}
+
+}  // namespace
+
+void put_layout(std::vector<std::byte>& to, const Layout& layout) {
+  format::WireWriter writer(to);
+  writer.field(static_cast<std::uint8_t>(layout.format));
+  put_text(writer, layout.remark);
+  writer.field(static_cast<std::uint32_t>(layout.variables.size()));
+  for (const Variable& variable : layout.variables) {
+    put_text(writer, variable.name);
+    writer.field(static_cast<std::uint8_t>(variable.type.kind));
+    writer.field(variable.type.bytes);
+    put_text(writer, variable.type.name);
+    writer.field(static_cast<std::uint8_t>(variable.shape.dimensions()));
+    for (const std::uint64_t extent : variable.shape.extents()) writer.field(extent);
+    put_ranges(writer, variable.ranges);
+  }
+}
+
+Result<Layout> get_layout(std::span<const std::byte> from) {
+  format::WireReader reader(from);
+  Layout layout;
+  const auto kind = reader.field<std::uint8_t>();
+  if (kind > static_cast<std::uint8_t>(FileFormat::netcdf))
+    return fail(Code::corruption, "unknown file format {}", kind);
+  layout.format = static_cast<FileFormat>(kind);
+  layout.remark = get_text(reader);
+  const auto variables = reader.field<std::uint32_t>();
+  std::size_t ranges_left = kMostRanges;
+  for (std::uint32_t i = 0; i < variables && !reader.failed(); ++i) {
+    if (i >= kMostVariables) return fail(Code::corruption, "too many variables");
+    Variable variable = get_variable(reader);
+    BELAY_ASSIGN(variable.ranges, get_ranges(reader, ranges_left));
+    layout.variables.push_back(std::move(variable));
+  }
+  if (reader.failed() || reader.remaining() != 0)
+    return fail(Code::corruption, "the description of its variables is damaged");
+  return layout;
+}
+
+}  // namespace belay::files
