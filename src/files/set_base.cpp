@@ -74,7 +74,9 @@ bool same_place(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-Result<SetPlace> SetPlace::prepare(const std::string& set, const std::string& base) {
+Result<SetPlace> SetPlace::prepare(const std::string& named, const std::string& base) {
+  std::string set = named;  // what is made beside it must not lie in it
+  while (set.size() > 1 && set.ends_with('/')) set.pop_back();
   std::error_code error;
   const bool there = fs::exists(fs::symlink_status(set, error));
   if (base.empty() || (there && same_place(set, base))) return SetPlace(set, set);

@@ -14,7 +14,7 @@ class SetPlace {
  public:
   /// invalid_argument: the set is there, and `base` is another. not_found: the base is no set.
   /// busy: the base is being written.
-  static Result<SetPlace> prepare(const std::string& set, const std::string& base);
+  static Result<SetPlace> prepare(const std::string& named, const std::string& base);
   SetPlace(SetPlace&& other) noexcept;
   SetPlace& operator=(SetPlace&&) = delete;
   ~SetPlace();

@@ -17,7 +17,7 @@ std::optional<std::size_t> expected(const PackedSteps& packed, const GroupRules&
 
 bool is_complete(const Group& group, bool newer_begun, const PackedSteps& packed,
                  const GroupRules& rules) {
-  if (rules.by_marker) return group.marked && !group.files.empty();
+  if (rules.by_marker) return group.marked && group.finished();
   if (!group.finished()) return false;
   const auto count = expected(packed, rules);
   if (count && group.files.size() >= *count) return true;
@@ -29,7 +29,7 @@ bool is_complete(const Group& group, bool newer_begun, const PackedSteps& packed
 
 /// Without a step there is no order, and no count that could tell: only quiet does.
 bool is_settled(const Group& group, const GroupRules& rules) {
-  if (rules.by_marker) return group.marked && !group.files.empty();
+  if (rules.by_marker) return group.marked && group.finished();
   if (!group.finished()) return false;
   if (rules.files && group.files.size() < *rules.files) return false;
   return group.quiet_ns() >= rules.settle_ns;

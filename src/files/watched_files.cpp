@@ -59,7 +59,7 @@ void WatchedFiles::note(const fs::path& path, const std::string& name, bool clos
     seen.closed = seen.closed || closed;
     return;
   }
-  seen = {*stamp, now, closed, true};
+  seen = {.stamp = *stamp, .changed_ns = now, .closed = closed, .released = false, .here = true};
   if (!first_) return;
   // Files that were here before us have been quiet for as long as their times tell.
   const std::int64_t age = os::system_clock().wall_ns() - stamp->mtime_ns;
@@ -87,19 +87,26 @@ Result<void> WatchedFiles::walk(const fs::path& directory, const std::string& be
   return {};
 }
 
-bool WatchedFiles::is_finished(const std::string& name, const StepMatch& match,
-                               const Seen& seen) const {
+/// Asked until the answer is yes: files that were packed long ago are left alone.
+bool WatchedFiles::is_released(const std::string& name, Seen& seen) const {
+  if (!seen.released)
+    seen.released = !is_being_written(place_.directory + "/" + name).value_or(false);
+  return seen.released;
+}
+
+bool WatchedFiles::is_finished(const std::string& name, const StepMatch& match, Seen& seen) const {
   switch (place_.finished) {
     case Finished::rename:
       return true;
     case Finished::marker:
-      return markers_.contains({match.step, match.rank}) || markers_.contains({match.step, {}});
+      // A marker may be older than the files, where a restarted program writes these again.
+      return (markers_.contains({match.step, match.rank}) || markers_.contains({match.step, {}})) &&
+             is_released(name, seen);
     case Finished::close:
       break;
   }
   const bool quiet = os::system_clock().now_ns() - seen.changed_ns >= place_.settle_ns;
-  if (!seen.closed && !quiet) return false;
-  return !is_being_written(place_.directory + "/" + name).value_or(false);
+  return (seen.closed || quiet) && is_released(name, seen);
 }
 
 Result<Groups> WatchedFiles::look() {
@@ -111,7 +118,7 @@ Result<Groups> WatchedFiles::look() {
   std::erase_if(seen_, [](const auto& entry) { return !entry.second.here; });
   Groups groups;
   const std::uint64_t now = os::system_clock().now_ns();
-  for (const auto& [name, seen] : seen_) {
+  for (auto& [name, seen] : seen_) {
     const auto match = place_.pattern.match(name);
     groups[match->step].files.push_back({.path = name,
                                          .alias = match->alias,
@@ -129,6 +136,7 @@ void WatchedFiles::distrust(const Group& group) {
     if (found == seen_.end()) continue;
     found->second.changed_ns = os::system_clock().now_ns();
     found->second.closed = false;
+    found->second.released = false;
   }
 }
 

@@ -22,7 +22,7 @@ namespace belay::files {
 enum class Finished {
   close,   ///< nobody has it open for writing, and it was closed or has been quiet
   rename,  ///< as soon as it has its name
-  marker,  ///< when its marker is there
+  marker,  ///< when its marker is there, and nobody has it open for writing
 };
 
 struct WatchPlace {
@@ -50,6 +50,7 @@ class WatchedFiles {
     FileStamp stamp;
     std::uint64_t changed_ns = 0;  ///< monotonic
     bool closed = false;           ///< by its writer, since it changed
+    bool released = false;         ///< nobody had it open for writing, since it changed
     bool here = true;
   };
   using MarkerKey = std::pair<Step, std::optional<std::uint64_t>>;  ///< step and rank
@@ -59,7 +60,8 @@ class WatchedFiles {
   Result<void> walk(const std::filesystem::path& directory, const std::string& below,
                     const std::set<std::string>& finished);
   void note(const std::filesystem::path& path, const std::string& name, bool closed);
-  bool is_finished(const std::string& name, const StepMatch& match, const Seen& seen) const;
+  bool is_finished(const std::string& name, const StepMatch& match, Seen& seen) const;
+  bool is_released(const std::string& name, Seen& seen) const;
 
   WatchPlace place_;
   DirectoryWatch watch_;

@@ -134,7 +134,7 @@ class Bases(SetCase):
         before = {path: path.read_bytes() for path in sunday.rglob("*-*") if path.is_file()}
         fields["b"][7] = 0
         write_restart(self.files / "r.h5", fields)
-        packed = self.pack(self.files, "--base", sunday)
+        packed = self.run_json("pack", self.files, "-o", f"{self.set}/", "--base", sunday)
         self.assertEqual(packed["version"], 2)
         self.assertLess(packed["stored_bytes"], 60000)
         self.assertEqual(before, {path: path.read_bytes() for path in sunday.rglob("*-*") if path.is_file()})

@@ -17,9 +17,10 @@ std::string pack_text(const files::PackReport& report, std::uint64_t time_ns) {
   const std::uint64_t stored = report.ledger.file_bytes;
   const double ratio =
       stored == 0 ? 0 : static_cast<double>(report.raw_bytes) / static_cast<double>(stored);
-  return fmt::format("version {}: {} files with {} variables, {} in {} ({:.2f} times), {}",
-                     report.version, report.files, report.variables, format_bytes(report.raw_bytes),
-                     format_bytes(stored), ratio, duration(time_ns));
+  return fmt::format("version {}: {} with {}, {} in {} ({:.2f} times), {}", report.version,
+                     count_text(report.files, "file"), count_text(report.variables, "variable"),
+                     format_bytes(report.raw_bytes), format_bytes(stored), ratio,
+                     duration(time_ns));
 }
 
 nlohmann::json pack_json(const files::PackReport& report, std::uint64_t time_ns) {
