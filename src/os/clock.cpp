@@ -22,6 +22,9 @@ std::int64_t read_ns(clockid_t clock) {
 class SystemClock final : public Clock {
  public:
   std::uint64_t now_ns() override { return static_cast<std::uint64_t>(read_ns(CLOCK_MONOTONIC)); }
+  std::uint64_t thread_ns() override {
+    return static_cast<std::uint64_t>(read_ns(CLOCK_THREAD_CPUTIME_ID));
+  }
   std::int64_t wall_ns() override { return read_ns(CLOCK_REALTIME); }
 
   void sleep_ns(std::uint64_t duration) override {

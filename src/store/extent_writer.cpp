@@ -14,12 +14,12 @@ EncodedExtent encode_extent(codec::Chooser& chooser, os::Clock& clock, const Raw
     return encoded;
   }
   encoded.bytes.resize(raw.bytes.size() - 1);
-  const std::uint64_t start = clock.now_ns();
+  const std::uint64_t start = clock.thread_ns();
   const auto bytes = codec.encode(raw.elements, raw.bytes, encoded.bytes, workspace);
   encoded.bytes.resize(bytes.value_or(0));
   if (bytes) encoded.codec = codec.id();
   chooser.learn(raw.variable, raw.bytes.size(), bytes.value_or(raw.bytes.size()),
-                clock.now_ns() - start);
+                clock.thread_ns() - start);
   return encoded;
 }
 
