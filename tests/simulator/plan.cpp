@@ -238,7 +238,9 @@ HistoryPlan make_tier_plan(std::uint64_t seed) {
 
 }  // namespace
 
-HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind) {
+namespace {
+
+HistoryPlan make_plan_without_codecs(std::uint64_t seed, HistoryKind kind) {
   SimRandom share(sub_seed(seed, 5));
   if (kind == HistoryKind::any && share.one_in(4)) kind = HistoryKind::replicas;
   if (kind == HistoryKind::any && share.one_in(8)) kind = HistoryKind::tiers;
@@ -262,6 +264,20 @@ HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind) {
   for (std::uint64_t run = 0; run < runs; ++run)
     plan.runs.push_back(make_run(random, plan, run + 1 == runs));
   add_disasters(plan);
+  return plan;
+}
+
+}  // namespace
+
+/// Codecs and sets come from numbers of their own, so that all else stays what it was without them.
+HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind) {
+  HistoryPlan plan = make_plan_without_codecs(seed, kind);
+  SimRandom random(sub_seed(seed, 9));
+  static constexpr const char* kCodecs[] = {"raw", "auto", "lz4", "shuffle-zstd", "lorenzo-zstd"};
+  for (RunPlan& run : plan.runs) {
+    run.codec = random.pick(std::span<const char* const>(kCodecs));
+    run.aggregate = random.between(1, 4);
+  }
   return plan;
 }
 

@@ -54,6 +54,8 @@ struct RunPlan {
   Level level;         ///< what `redundancy` asks for, and the strongest in `levels`
   std::string levels;  ///< in a history with tiers
   std::uint64_t global_every = 0;
+  std::string codec = "raw";    ///< of the global tier, or of nodes where there is none
+  std::uint64_t aggregate = 1;  ///< ranks that share a file there
   std::uint64_t rotation = 0;  ///< ranks come back so many places further on
   std::vector<Act> acts;
   End end = End::close;

@@ -116,6 +116,10 @@ Result<Session> RankRun::open() {
   if (history.tiers) {
     options.levels = plan_->levels;
     options.global = "/global";
+    options.codec = plan_->codec;
+    options.aggregate = plan_->aggregate;
+  } else {
+    options.local_codec = plan_->codec;
   }
   if (history.replicas) {
     options.node = node_of(history, *plan_, rank_);
