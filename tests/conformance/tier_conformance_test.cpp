@@ -2,6 +2,7 @@
 // What every Tier must do: local ones over the kernel's files and over memory, and an overlay.
 #include "os/memory.hpp"
 #include "os/memory_files.hpp"
+#include "store/bundled_tier.hpp"
 #include "store/overlay_tier.hpp"
 #include "store/tier.hpp"
 
@@ -58,6 +59,12 @@ Place overlay_place() {
     places.push_back(make_local_tier(*place.memory, directory));
   }
   place.tier = make_overlay_tier(std::move(places));
+  return place;
+}
+
+Place bundled_place() {
+  Place place = memory_place();
+  place.tier = make_bundled_tier(std::move(place.tier));
   return place;
 }
 
@@ -208,7 +215,8 @@ TEST_P(TierConformance, MayBeUsedByManyThreads) {
 
 INSTANTIATE_TEST_SUITE_P(All, TierConformance,
                          testing::Values(Kind{"posix", posix_place}, Kind{"memory", memory_place},
-                                         Kind{"overlay", overlay_place}),
+                                         Kind{"overlay", overlay_place},
+                                         Kind{"bundled", bundled_place}),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

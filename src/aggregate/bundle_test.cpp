@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// From segments of ranks to a bundle, and what can be read of it.
+#include "store/bundle.hpp"
+#include "aggregate/bundle_plan.hpp"
+#include "aggregate/bundle_writer.hpp"
+#include "format/names.hpp"
+#include "format/segment_maker_test.hpp"
+#include "os/clock.hpp"
+#include "os/memory_files.hpp"
+#include "store/bundled_tier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace belay::aggregate {
+namespace {
+
+constexpr StoreId kStore{1, 2};
+constexpr Rank kRanks = 4;
+constexpr std::uint32_t kBlock = 512;
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message());
+  return *std::move(result);
+}
+
+/// Equal contents have equal names, which is enough here.
+Fingerprint name_of(std::span<const std::byte> bytes) {
+  Fingerprint name{14695981039346656037u, bytes.size()};
+  for (const std::byte byte : bytes)
+    name.low = (name.low ^ static_cast<std::uint64_t>(byte)) * 1099511628211u;
+  return name;
+}
+
+std::vector<std::byte> content(std::uint32_t number) {
+  std::vector<std::byte> bytes(kBlock);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(number + (i / 64) * (number % 3));
+  return bytes;
+}
+
+class BundleTest : public testing::Test {
+ protected:
+  BundleTest() {
+    for (const char* directory : {"/node", "/global"})
+      if (!files_.make_directory(directory)) throw std::runtime_error(directory);
+  }
+
+  /// A segment of this rank with these contents, all needed.
+  Source source(Rank rank, const std::vector<std::uint32_t>& numbers) {
+    const SegmentId id{{1, 2}, rank};
+    const format::SegmentHeader header{{kStore, 7, id.key, rank, kRanks}, HashKind::xxh3, kBlock};
+    std::vector<format::MadeBlock> blocks;
+    for (const std::uint32_t number : numbers)
+      blocks.push_back({name_of(content(number)), content(number)});
+    const auto bytes = format::make_segment(header, blocks);
+    const auto file = must(files_.create("/node/" + format::segment_name(id), false));
+    if (!file->write(0, bytes)) throw std::runtime_error("write");
+    auto opened = must(store::SegmentFile::open(*nodes_, id, kStore, {}));
+    return {id, std::make_shared<store::SegmentFile>(std::move(opened)),
+            std::vector<bool>(numbers.size(), true)};
+  }
+
+  /// Two regions: the first `split` blocks are `a`, the others `b`.
+  static Manifest manifest(Rank rank, const std::vector<std::uint32_t>& numbers,
+                           std::size_t split) {
+    Manifest made;
+    made.origin = {kStore, 7, {1, 2}, rank, kRanks};
+    made.block_bytes = kBlock;
+    const auto add = [&](const char* name, std::size_t blocks) {
+      made.regions.push_back({name,
+                              {ElementKind::f64, 8, {}},
+                              Shape(blocks * kBlock / 8),
+                              blocks * kBlock,
+                              made.fingerprints.size()});
+      for (std::size_t i = 0; i < blocks; ++i)
+        made.fingerprints.push_back(name_of(content(numbers[made.fingerprints.size()])));
+    };
+    add("a", split);
+    add("b", numbers.size() - split);
+    made.holders.resize(numbers.size());
+    return made;
+  }
+
+  Result<WrittenBundle> write(const std::vector<Source>& sources, const BundlePlan& plan,
+                              unsigned encoders = 0) {
+    const Tools tools{
+        *global_,
+        chooser_,
+        os::system_clock(),
+        [](std::span<const std::span<const std::byte>> blocks, std::span<Fingerprint> names) {
+          for (std::size_t i = 0; i < blocks.size(); ++i) names[i] = name_of(blocks[i]);
+        },
+        encoders,
+        1 << 20,
+        cancelled_};
+    const format::SegmentHeader header{{kStore, 7, {1, 2}, 0, kRanks}, HashKind::xxh3, kBlock};
+    return write_bundle(tools, format::bundle_name({{1, 2}, 0}), header, sources, plan,
+                        {{0, std::vector<std::byte>(4096, std::byte{1})},
+                         {3, std::vector<std::byte>(8192, std::byte{2})}},
+                        damaged_);
+  }
+
+  /// Of the copy that the bundle has of this rank's segment; empty: not in it.
+  std::vector<std::vector<std::byte>> blocks_of(Rank rank) {
+    auto copy =
+        must(store::SegmentFile::open(*global_, {{1, 2}, rank}, kStore, {}, FileKind::copy));
+    std::vector<std::vector<std::byte>> blocks;
+    for (const store::StoredBlock& block : copy.blocks()) {
+      blocks.emplace_back(block.length);
+      EXPECT_EQ(must(copy.file().read(block.offset, blocks.back())), block.length);
+    }
+    return blocks;
+  }
+
+  os::MemoryFiles files_;
+  std::unique_ptr<store::Tier> nodes_ = store::make_local_tier(files_, "/node");
+  std::unique_ptr<store::Tier> global_ =
+      store::make_bundled_tier(store::make_local_tier(files_, "/global"));
+  codec::Chooser chooser_{{{}, "shuffle-zstd", 1e6}, os::system_clock()};
+  std::atomic<bool> cancelled_ = false;
+  std::optional<std::size_t> damaged_;
+};
+
+TEST_F(BundleTest, TheSameVariableOfAllRanksLiesTogetherAndEachContentOnce) {
+  const std::vector<Source> sources = {source(0, {1, 2, 3, 4}), source(1, {1, 5, 3, 6})};
+  const auto plan =
+      plan_bundle(sources, {manifest(0, {1, 2, 3, 4}, 2), manifest(1, {1, 5, 3, 6}, 2)}, 1 << 20);
+  ASSERT_EQ(plan.extents.size(), 2u);
+  EXPECT_EQ(plan.extents[0].variable, "a");
+  EXPECT_EQ(plan.extents[0].count, 3u) << "1, 2 and 5";
+  EXPECT_EQ(plan.extents[1].variable, "b");
+  EXPECT_EQ(plan.blocks.size(), 6u);
+  EXPECT_EQ(plan.entries[1][0], plan.entries[0][0]);
+}
+
+TEST_F(BundleTest, ExtentsAreNoLargerThanAllowed) {
+  const std::vector<std::uint32_t> numbers = {1, 2, 3, 4, 5, 6, 7};
+  const auto plan = plan_bundle({source(0, numbers)}, {manifest(0, numbers, 7)}, 3 * kBlock);
+  ASSERT_EQ(plan.extents.size(), 3u);
+  EXPECT_EQ(plan.extents[0].count, 3u);
+  EXPECT_EQ(plan.extents[2].count, 1u);
+}
+
+TEST_F(BundleTest, WhatOnlyOtherRanksKnowIsInItToo) {
+  const auto plan = plan_bundle({source(0, {1, 2, 9})}, {manifest(0, {1, 2}, 2)}, 1 << 20);
+  EXPECT_EQ(plan.blocks.size(), 3u);
+}
+
+TEST_F(BundleTest, CopiesAndManifestsAreThereUnderTheirNames) {
+  for (const unsigned encoders : {0u, 2u}) {
+    (void)global_->remove(format::bundle_name({{1, 2}, 0}));
+    (void)nodes_->remove(format::segment_name({{1, 2}, 0}));
+    (void)nodes_->remove(format::segment_name({{1, 2}, 3}));
+    std::vector<Source> sources = {source(0, {1, 2, 3}), source(3, {4, 2, 5})};
+    sources[1].needed[0] = false;
+    const auto plan =
+        plan_bundle(sources, {manifest(0, {1, 2, 3}, 1), manifest(3, {4, 2, 5}, 2)}, 2 * kBlock);
+    const auto written = must(write(sources, plan, encoders));
+    EXPECT_EQ(written.raw_bytes, 4 * kBlock);
+    EXPECT_EQ(must(global_->touch(format::bundle_name({{1, 2}, 0}))), written.file_bytes);
+    EXPECT_EQ(must(global_->list()),
+              (std::vector<std::string>{
+                  "bundle-000001-0000000002-000000", "copy-000001-0000000002-000000",
+                  "copy-000001-0000000002-000003", "manifest-000001-0000000002-000000",
+                  "manifest-000001-0000000002-000003"}));
+    const std::vector<std::vector<std::byte>> first = {content(1), content(2), content(3)};
+    const std::vector<std::vector<std::byte>> second = {content(2), content(5)};
+    EXPECT_EQ(blocks_of(0), first);
+    EXPECT_EQ(blocks_of(3), second) << "without what was not needed";
+    EXPECT_EQ(must(global_->touch("manifest-000001-0000000002-000003")), 8192u);
+    std::vector<std::byte> bytes(8192);
+    EXPECT_EQ(must(must(global_->open("manifest-000001-0000000002-000003"))->read(0, bytes)),
+              8192u);
+    EXPECT_EQ(bytes, std::vector<std::byte>(8192, std::byte{2}));
+  }
+}
+
+TEST_F(BundleTest, AManifestThatIsRemovedHidesThoseOfItsVersionAndNothingElse) {
+  const std::vector<Source> sources = {source(0, {1, 2})};
+  must(write(sources, plan_bundle(sources, {manifest(0, {1, 2}, 1)}, 1 << 20)));
+  EXPECT_TRUE(global_->remove("manifest-000001-0000000002-000003"));
+  EXPECT_TRUE(global_->remove("copy-000001-0000000002-000000")) << "its bytes go with the bundle";
+  EXPECT_EQ(must(global_->list()), (std::vector<std::string>{"bundle-000001-0000000002-000000",
+                                                             "copy-000001-0000000002-000000",
+                                                             "retired-000001-0000000002"}));
+  EXPECT_EQ(global_->open("manifest-000001-0000000002-000000").error().code(), Code::not_found);
+  EXPECT_EQ(global_->remove("manifest-000001-0000000002-000003").error().code(), Code::not_found);
+}
+
+TEST_F(BundleTest, ADamagedSegmentIsNamedAndNothingIsMade) {
+  const std::vector<Source> sources = {source(0, {1, 2}), source(1, {3, 4})};
+  const auto plan = plan_bundle(sources, {manifest(0, {1, 2}, 1), manifest(1, {3, 4}, 1)}, 1 << 20);
+  ASSERT_TRUE(files_.flip("/node/" + format::segment_name({{1, 2}, 1}), 8 * 700));
+  const auto written = write(sources, plan);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), Code::corruption);
+  EXPECT_EQ(damaged_, 1u);
+}
+
+TEST_F(BundleTest, EachFlippedBitIsFoundByWhoReadsBlocks) {
+  const std::vector<Source> sources = {source(0, {1, 2, 3, 4})};
+  must(write(sources, plan_bundle(sources, {manifest(0, {1, 2, 3, 4}, 2)}, 1 << 20)));
+  const std::string path = "/global/" + format::bundle_name({{1, 2}, 0});
+  const std::uint64_t bytes = must(files_.touch(path));
+  const std::vector<std::vector<std::byte>> right = {content(1), content(2), content(3),
+                                                     content(4)};
+  for (std::uint64_t at = 0; at < bytes; at += 7) {
+    ASSERT_TRUE(files_.flip(path, 8 * at + at % 8));
+    // Opened anew: what was read of it before is known.
+    const auto place = store::make_bundled_tier(store::make_local_tier(files_, "/global"));
+    auto copy = store::SegmentFile::open(*place, {{1, 2}, 0}, kStore, {}, FileKind::copy);
+    if (copy)
+      for (std::size_t i = 0; i < copy->blocks().size(); ++i) {
+        const store::StoredBlock& block = copy->blocks()[i];
+        std::vector<std::byte> read(block.length);
+        const bool got = copy->file().read(block.offset, read).has_value();
+        if (got && name_of(read) == block.fingerprint) {
+          EXPECT_EQ(read, right[i]) << at;
+        }
+      }
+    ASSERT_TRUE(files_.flip(path, 8 * at + at % 8));
+  }
+}
+
+}  // namespace
+}  // namespace belay::aggregate
