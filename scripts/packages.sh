@@ -9,6 +9,7 @@ build_packages=(
   ninja-build
   g++
   libfmt-dev
+  libfpzip-dev
   libisal-dev
   liblz4-dev
   libssl-dev
@@ -24,6 +25,7 @@ build_packages=(
   libopenmpi-dev
   openmpi-bin
   python3
+  zlib1g-dev
 )
 
 # What the tests need beyond that.
