@@ -113,7 +113,7 @@ void encode_layout(const Layout& layout, std::byte* to) {
 
 Result<Layout> decode_layout(Transform transform, std::span<const std::byte> encoded,
                              std::size_t raw_bytes) {
-  if (encoded.size() < 4) return fail(Code::corruption, "cut in the header");
+  if (encoded.size() < 4) return fail(Code::corruption, "the header is cut short");
   Layout layout;
   Differences& differences = layout.differences;
   layout.record_bytes = std::to_integer<std::uint32_t>(encoded[0]);
@@ -121,11 +121,12 @@ Result<Layout> decode_layout(Transform transform, std::span<const std::byte> enc
   differences.big_endian = encoded[2] == std::byte{1};
   differences.strides = std::to_integer<std::uint32_t>(encoded[3]);
   if (encoded[2] > std::byte{1} || differences.strides > kMostStrides)
-    return fail(Code::corruption, "its header is none");
-  if (encoded.size() < layout.header_bytes()) return fail(Code::corruption, "cut in the header");
+    return fail(Code::corruption, "the header is damaged");
+  if (encoded.size() < layout.header_bytes())
+    return fail(Code::corruption, "the header is cut short");
   std::memcpy(differences.stride.data(), encoded.data() + 4, 8 * std::size_t{differences.strides});
   if (!is_sound(transform, layout, raw_bytes))
-    return fail(Code::corruption, "its header does not fit {} bytes", raw_bytes);
+    return fail(Code::corruption, "the header is not that of {} raw bytes", raw_bytes);
   return layout;
 }
 

@@ -36,13 +36,29 @@ BELAY_INLINE void add_numbers(std::size_t numbers, const std::byte* from, std::b
   }
 }
 
+/// With the sums in registers: through memory each would wait for the one before it to be stored.
+template <class T, std::size_t kStride>
+BELAY_INLINE void accumulate_close(std::size_t numbers, std::byte* to) {
+  using Number = typename Loose<T>::type;
+  auto* out = reinterpret_cast<Number*>(to);
+  T sums[kStride] = {};
+  std::size_t i = 0;
+  for (; i + kStride <= numbers; i += kStride)
+    for (std::size_t s = 0; s < kStride; ++s)
+      out[i + s] = sums[s] = static_cast<T>(sums[s] + out[i + s]);
+  for (std::size_t s = 0; i + s < numbers; ++s) out[i + s] = static_cast<T>(sums[s] + out[i + s]);
+}
+
 template <class T>
 BELAY_INLINE void accumulate_numbers(std::size_t numbers, std::size_t stride, std::byte* to) {
   using Number = typename Loose<T>::type;
   auto* out = reinterpret_cast<Number*>(to);
   if (stride == 1) {
-    T sum = 0;
-    for (std::size_t i = 0; i < numbers; ++i) out[i] = sum = static_cast<T>(sum + out[i]);
+    accumulate_close<T, 1>(numbers, to);
+  } else if (stride == 2) {
+    accumulate_close<T, 2>(numbers, to);
+  } else if (stride == 3) {
+    accumulate_close<T, 3>(numbers, to);
   } else if (stride * sizeof(T) < 64) {
     for (std::size_t i = stride; i < numbers; ++i)
       out[i] = static_cast<T>(out[i] + out[i - stride]);

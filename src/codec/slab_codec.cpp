@@ -12,7 +12,7 @@ namespace belay::codec {
 namespace {
 
 /// Of residuals, which go from one loop to the next within the first cache.
-constexpr std::size_t kTileBytes = 8 << 10;
+constexpr std::size_t kTileBytes = 16 << 10;
 
 /// Slab after slab of the records of an extent, and tile after tile of a slab.
 struct Slab {
@@ -169,7 +169,8 @@ std::optional<std::size_t> encode_slabs(const Layout& layout, std::span<const st
 Result<void> decode_slabs(const Layout& layout, std::span<const std::byte> encoded,
                           std::span<std::byte> raw, Workspace& workspace, Compressor& compressor) {
   const std::size_t tail = raw.size() % layout.record_bytes;
-  if (encoded.size() < layout.header_bytes() + tail) return fail(Code::corruption, "cut");
+  if (encoded.size() < layout.header_bytes() + tail)
+    return fail(Code::corruption, "the encoded bytes are cut short");
   std::memcpy(raw.data() + raw.size() - tail, encoded.data() + layout.header_bytes(), tail);
   encoded = encoded.subspan(layout.header_bytes() + tail);
   const Shuffler shuffler(layout);
@@ -183,7 +184,9 @@ Result<void> decode_slabs(const Layout& layout, std::span<const std::byte> encod
     if (!layout.is_plain()) shuffler.records(slab, planes, raw);
     return true;
   });
-  if (!sound || !encoded.empty()) return fail(Code::corruption, "its planes are damaged");
+  if (!sound) return fail(Code::corruption, "a plane is damaged");
+  if (!encoded.empty())
+    return fail(Code::corruption, "{} bytes follow the last plane", encoded.size());
   shuffler.finish(raw);
   return {};
 }
@@ -202,11 +205,12 @@ std::optional<std::size_t> SlabCodec::encode(const Elements& elements,
 
 Result<void> SlabCodec::decode(std::span<const std::byte> encoded, std::span<std::byte> raw,
                                Workspace& workspace) const {
-  if (raw.empty())
-    return encoded.empty() ? Result<void>() : fail(Code::corruption, "bytes where none belong");
-  BELAY_ASSIGN(const Layout layout, decode_layout(transform_, encoded, raw.size()));
+  if (raw.empty() && encoded.empty()) return {};
+  if (raw.empty()) return fail(Code::corruption, "{}: bytes where none belong", name_);
+  BELAY_ASSIGN(const Layout layout,
+               within(std::string(name_), decode_layout(transform_, encoded, raw.size())));
   return with_compressor(library_, workspace, [&](Compressor& compressor) {
-    return decode_slabs(layout, encoded, raw, workspace, compressor);
+    return within(std::string(name_), decode_slabs(layout, encoded, raw, workspace, compressor));
   });
 }
 

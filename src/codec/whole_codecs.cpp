@@ -25,7 +25,7 @@ std::optional<std::size_t> RawCodec::encode(const Elements&, std::span<const std
 Result<void> RawCodec::decode(std::span<const std::byte> encoded, std::span<std::byte> raw,
                               Workspace&) const {
   if (encoded.size() != raw.size())
-    return fail(Code::corruption, "{} bytes where {} belong", encoded.size(), raw.size());
+    return fail(Code::corruption, "raw: {} bytes where {} belong", encoded.size(), raw.size());
   copy(encoded, raw);
   return {};
 }
@@ -42,7 +42,8 @@ Result<void> ZstdLongCodec::decode(std::span<const std::byte> encoded, std::span
                                    Workspace& workspace) const {
   const bool sound =
       raw.empty() ? encoded.empty() : Zstd(workspace, Zstd::Effort::far).decompress(encoded, raw);
-  if (!sound) return fail(Code::corruption, "not a frame of {} bytes", raw.size());
+  if (!sound)
+    return fail(Code::corruption, "zstd-long: not one sound frame of {} bytes", raw.size());
   return {};
 }
 

@@ -220,6 +220,52 @@ def options():
     put("options", "environment-odd", b"e" + b"BELAY_=\nBELAY_NODE=..\nBELAY_CONFIG=x\n=\nBELAY_APPLICATION=\xff\nBELAY_KEEP=-1")
 
 
+RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
+
+
+def encoded(codec, raw_bytes, data):
+    return AS_IT_IS + struct.pack("<BH", codec, raw_bytes) + data
+
+
+def planes(record, strides=(), number=0, big_endian=0, tail=b"", lengths=(), data=None):
+    """Of a slab: stored as they are, unless `data` has what lengths are to be put in front of."""
+    head = struct.pack(f"<BBBB{len(strides)}Q", record, number, big_endian, len(strides), *strides) + tail
+    return head + b"".join(struct.pack("<I", n) + (data or bytes(range(n))) for n in lengths)
+
+
+def zstd_frame(data):
+    """One frame with the size of its content and one raw block."""
+    return struct.pack("<IBBHB", 0xFD2FB528, 0x20, len(data), (len(data) << 3 | 1) & 0xFFFF, len(data) >> 13) + data
+
+
+def codecs():
+    frame = zstd_frame(b"abcdefgh" * 4)
+    run = struct.pack("<IBB", 0xFD2FB528, 0x20, 200) + struct.pack("<I", 200 << 3 | 2 | 1)[:3] + b"z"
+    small_lz4 = b"\x1fa\x01\x00\x00\x50aaaaa"
+    put("codec", "raw", encoded(RAW, 3, b"abc"))
+    put("codec", "lz4-stored", encoded(LZ4, 5, planes(1, lengths=[5])))
+    put("codec", "lz4-block", encoded(LZ4, 25, planes(1, lengths=[len(small_lz4)], data=small_lz4)))
+    put("codec", "shuffle-lz4", encoded(SHUFFLE_LZ4, 34, planes(8, tail=b"xy", lengths=[4] * 8)))
+    put("codec", "shuffle-zstd", encoded(SHUFFLE_ZSTD, 400, planes(2, lengths=[len(run)] * 2, data=run)))
+    put("codec", "delta1", encoded(DELTA1_ZSTD, 32, planes(4, [1], 4, lengths=[8] * 4)))
+    put("codec", "delta2", encoded(DELTA2_ZSTD, 64, planes(8, [2, 2], 4, lengths=[8] * 8)))
+    put("codec", "lorenzo", encoded(LORENZO_ZSTD, 800, planes(4, [1, 5, 20], 4, lengths=[len(run)] * 4, data=run)))
+    put("codec", "lorenzo-big-endian", encoded(LORENZO_ZSTD, 32, planes(2, [1, 4, 8, 12], 2, 1, lengths=[16] * 2)))
+    put("codec", "zstd-long", encoded(ZSTD_LONG, 32, frame))
+    put("codec", "two-frames", encoded(ZSTD_LONG, 64, frame * 2))
+    put("codec", "frame-to-skip", encoded(ZSTD_LONG, 1, struct.pack("<II", 0x184D2A50, 0)))
+    put("codec", "frame-of-another-size", encoded(ZSTD_LONG, 33, frame))
+    put("codec", "frame-of-2-60-bytes", encoded(ZSTD_LONG, 9, struct.pack("<IBQ", 0xFD2FB528, 0xE0, 1 << 60) + b"\1\0\0"))
+    put("codec", "plane-past-the-end", encoded(SHUFFLE_ZSTD, 16, planes(8, lengths=[2 ** 32 - 1], data=b"x")))
+    put("codec", "stride-2-63", encoded(LORENZO_ZSTD, 32, planes(4, [1, 1 << 63], 4, lengths=[8] * 4)))
+    put("codec", "stride-past-the-end", encoded(DELTA1_ZSTD, 32, planes(4, [8], 4, lengths=[8] * 4)))
+    put("codec", "strides-255", encoded(LORENZO_ZSTD, 32, b"\4\4\0\xff" + bytes(range(200))))
+    field = struct.pack("<60d", *(300 + i / 8 for i in range(60)))
+    for codec in (RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG):
+        description = struct.pack("<BBBB4B", 2, 8, 1, 2, 6, 10, 0, 0)
+        put("codec", f"encode-{codec}", REPAIRED + bytes([codec]) + description + field)
+
+
 if __name__ == "__main__":
-    for write in (manifests, segments, shards, run_records, names, options):
+    for write in (manifests, segments, shards, run_records, names, options, codecs):
         write()
