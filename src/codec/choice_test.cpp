@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/choice.hpp"
 
+#include "codec/sampling.hpp"
 #include "codec/workspace.hpp"
 
 #include <gtest/gtest.h>
@@ -142,6 +143,21 @@ TEST_F(ChooserTest, TakesAllDimensionsWhereThatIsSmallest) {
           {.number = Elements::Number::integer, .bytes = 4, .dimensions = 2, .shape = {kRow, kRow}},
           bytes_of(rows)),
       "lorenzo-zstd");
+}
+
+TEST_F(ChooserTest, KeepsAFormerChoiceThatIsAsGoodAsTheBest) {
+  std::mt19937_64 random(5);
+  std::vector<std::uint32_t> walk(50000, 1u << 30);
+  for (std::size_t i = 1; i < walk.size(); ++i)
+    walk[i] = walk[i - 1] + static_cast<std::uint32_t>(random() % 201) - 100;
+  const Bytes raw = bytes_of(walk);
+  const Elements elements{.number = Elements::Number::integer, .bytes = 4};
+  const auto best = [&](std::string_view former) {
+    return sample(elements, raw, 1e5, codec_named(former), workspace_, clock_).best->name();
+  };
+  EXPECT_EQ(best("raw"), "delta1-zstd");
+  EXPECT_EQ(best("shuffle-lz4"), "delta1-zstd");
+  EXPECT_EQ(best("lorenzo-zstd"), "lorenzo-zstd") << "which is the same in one dimension";
 }
 
 TEST_F(ChooserTest, WritesRawWhereNoCodecIsAsFastAsTheDevice) {

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decodes extents as section 8 of docs/format.md describes them, and nothing else: a second opinion on the codecs.
+LZ4 blocks are decoded here; frames of Zstandard by its library."""
+import ctypes
+import struct
+
+RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
+ZSTD = ctypes.CDLL("libzstd.so.1")
+ZSTD.ZSTD_decompress.restype = ctypes.c_size_t
+ZSTD.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+
+
+class Damage(Exception):
+    """What is wrong with a payload."""
+
+
+def require(holds, message):
+    if not holds:
+        raise Damage(message)
+
+
+def zstd_frame(data, size):
+    content = ctypes.create_string_buffer(size)
+    require(ZSTD.ZSTD_decompress(content, size, data, len(data)) == size, "not a frame of the right size")
+    return content.raw
+
+
+def lz4_block(data, size):
+    out, at = bytearray(), 0
+
+    def length(nibble):
+        nonlocal at
+        total, more = nibble, nibble == 15
+        while more:
+            total, more = total + data[at], data[at] == 255
+            at += 1
+        return total
+
+    while at < len(data):
+        token = data[at]
+        at += 1
+        literals = length(token >> 4)
+        out += data[at:at + literals]
+        at += literals
+        if at == len(data):
+            break
+        distance = data[at] | data[at + 1] << 8
+        at += 2
+        for _ in range(length(token & 15) + 4):
+            out.append(out[-distance])
+    require(len(out) == size, "not a block of the right size")
+    return bytes(out)
+
+
+def from_residuals(body, number, strides, order):
+    count, mask = len(body) // number, (1 << 8 * number) - 1
+    folded = [int.from_bytes(body[i * number:(i + 1) * number], "little") for i in range(count)]
+    values = [value >> 1 ^ (mask if value & 1 else 0) for value in folded]
+    for stride in strides:
+        for i in range(stride, count):
+            values[i] = values[i] + values[i - stride] & mask
+    return b"".join(value.to_bytes(number, order) for value in values)
+
+
+def slabs(codec, data, raw_bytes):
+    record, number, big_endian, count = struct.unpack_from("<4B", data)
+    strides = struct.unpack_from(f"<{count}Q", data, 4)
+    at = 4 + 8 * count + raw_bytes % record
+    tail = data[4 + 8 * count:at]
+    records, body = raw_bytes // record, bytearray(raw_bytes // record * record)
+    slab = max(32, 1048576 // record // 32 * 32)
+    for first in range(0, records, slab):
+        here = min(slab, records - first)
+        for place in range(record):
+            stored, = struct.unpack_from("<I", data, at)
+            plane = data[at + 4:at + 4 + stored]
+            at += 4 + stored
+            if stored < here:
+                plane = (lz4_block if codec in (LZ4, SHUFFLE_LZ4) else zstd_frame)(plane, here)
+            body[first * record + place:(first + here) * record:record] = plane
+    require(at == len(data), "bytes follow the last plane")
+    if strides:
+        body = from_residuals(body, number, strides, "big" if big_endian else "little")
+    return bytes(body) + tail
+
+
+def decode(codec, data, raw_bytes):
+    if raw_bytes == 0 or codec == RAW:
+        require(len(data) == raw_bytes, "of another size")
+        return data
+    return zstd_frame(data, raw_bytes) if codec == ZSTD_LONG else slabs(codec, data, raw_bytes)
