@@ -23,7 +23,7 @@ std::vector<Example> examples() {
   return {{"heat2d",
            {"--rows", "1024", "--cols", "2048"},
            {"--rows", "512", "--cols", "1024"},
-           4800,
+           2400,
            900},
           {"cg", {"--size", "24"}, {"--size", "14"}, 48, 30},
           {"hydro", {"--size", "96"}, {"--size", "64"}, 420, 120},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compress/findings.hpp"
+#include "measure/must.hpp"
 
 #include <algorithm>
 #include <map>

@@ -34,7 +34,7 @@ std::vector<double> waves(std::size_t count) {
 
 TEST(Fpc, BringsBackAnyNumberOfAnyWords) {
   std::mt19937_64 random(1);
-  for (const std::size_t count : {0, 1, 2, 3, 17, 1000, 32767, 32768, 32769, 70001}) {
+  for (const std::size_t count : {0u, 1u, 2u, 3u, 17u, 1000u, 32767u, 32768u, 32769u, 70001u}) {
     std::vector<double> numbers(count);
     for (double& number : numbers) {
       const std::uint64_t word = random();  // NaNs with payloads among them
@@ -79,7 +79,7 @@ TEST(Fpc, BringsBackResidualsOfEveryLength) {
 
 TEST(Fpc, KeepsBytesAfterTheLastWord) {
   for (std::size_t tail = 0; tail < 8; ++tail)
-    for (const std::size_t count : {0, 1, 100}) expect_round_trip(bytes_of(waves(count), tail));
+    for (const std::size_t count : {0u, 1u, 100u}) expect_round_trip(bytes_of(waves(count), tail));
 }
 
 TEST(Fpc, WorksWithTablesOfAnySize) {
