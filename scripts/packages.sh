@@ -9,6 +9,7 @@ build_packages=(
   ninja-build
   g++
   libfmt-dev
+  libfpzip-dev
   libhdf5-dev
   libisal-dev
   liblz4-dev
@@ -25,6 +26,7 @@ build_packages=(
   libopenmpi-dev
   openmpi-bin
   python3
+  zlib1g-dev
 )
 
 # What the tests need beyond that.

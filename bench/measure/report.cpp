@@ -24,6 +24,7 @@ nlohmann::json to_json(const std::vector<Target>& targets) {
     result.push_back({{"name", target.name},
                       {"value", target.value},
                       {"bound", target.bound},
+                      {"at_least", target.at_least},
                       {"verdict", verdict(target)}});
   return result;
 }

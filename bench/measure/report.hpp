@@ -13,9 +13,10 @@ namespace belay::bench {
 struct Target {
   std::string name;
   double value = 0;
-  double bound = 0;  ///< at most
+  double bound = 0;
+  bool at_least = false;  ///< the bound, else at most
 
-  bool reached() const { return value <= bound; }
+  bool reached() const { return at_least ? value >= bound : value <= bound; }
 };
 
 /// `TARGET <name> <value> <bound> ok|miss` for each.
