@@ -158,9 +158,8 @@ std::vector<Flaw> StoreView::all_flaws() const {
 }
 
 bool StoreView::still_listed(const PartView& part, VersionKey key) const {
-  const auto file =
-      files_->open(nodes_[part.node].directory + "/" + format::manifest_name(key, part.rank),
-                   /*direct=*/false);
+  auto& place = store::place_in(tier(part.node), nodes_[part.node].directory);
+  const auto file = place.open(format::manifest_name(key, part.rank));
   return file || file.error().code() != Code::not_found;
 }
 

@@ -2,9 +2,7 @@
 // Writes a golden store: the same bytes on every machine, through the library as programs use it.
 // Only what a real store takes from outside (clock, random numbers, host, process) is fixed.
 //
-//   make_store NAME DIRECTORY     NAME: store-1, ranks-1, example-1, copies-2 or stripes-2;
-//   DIRECTORY
-//                                 must not exist
+//   make_store NAME DIRECTORY     NAME: one of those in main(); DIRECTORY must not exist
 #include <belay/belay.hpp>
 
 #include "conformance/thread_ranks.hpp"
@@ -337,6 +335,69 @@ void make_stripes_2(const std::string& directory) {
   });
 }
 
+/// Segments with every codec.
+void make_codecs_3(const std::string& directory) {
+  Scene scene{.seed = 13};
+  scene.options = {.store = directory,
+                   .application = "golden",
+                   .block = 512,
+                   .keep = 3,
+                   .background = "inline",
+                   .local_codec =
+                       "kinds/i*=delta1-zstd,kinds/u*=delta2-zstd,kinds/c*=shuffle-lz4,plane="
+                       "lorenzo-zstd,volume=delta2-zstd,zeros=lz4,copy*=zstd-long,step=raw,"
+                       "shuffle-zstd"};
+  Program program;
+  program.plane.resize(12 * 20);
+  Session session = open_solo(scene);
+  protect_all(session, program);
+  take_version(session, scene);
+  program.step = 1;
+  program.plane[70] = -1.5;
+  program.zeros.assign(900, 2.5);
+  program.add_particles(300);
+  take_version(session, scene);
+  must(session.close());
+}
+
+/// Three ranks on two nodes, and their versions on the global tier.
+void play_bundled_rank(std::unique_ptr<ranks::Group>& group, const std::string& directory) {
+  const Rank rank = group->rank();
+  Scene scene{.seed = 17};
+  scene.options = {.store = directory + ".local",
+                   .application = "golden",
+                   .block = 512,
+                   .keep = 2,
+                   .background = "inline",
+                   .levels = "local:1,global:1",
+                   .global = directory,
+                   .aggregate = 2,
+                   .codec = "own=delta1-zstd,shared=lorenzo-zstd,raw",
+                   .ranks_per_node = 2};
+  Session session = open_fixed(scene, [&](std::uint64_t, os::Clock&) {
+    return Result<std::unique_ptr<ranks::Group>>(std::move(group));
+  });
+  std::int32_t number = static_cast<std::int32_t>(rank);
+  std::vector<double> own = counted<double>(1000 + 300 * rank, static_cast<int>(rank) + 1);
+  std::vector<std::uint16_t> shared = counted<std::uint16_t>(3000, 9);
+  must(session.protect("number", number));
+  must(session.protect("own", own));
+  must(session.protect("shared", std::span<std::uint16_t>(shared), {30, 100}));
+  for (int version = 0; version < 3; ++version) {
+    number += 10;
+    own[200 * rank] = 0.125 * version;
+    take_version(session, scene);
+  }
+  must(session.close());
+}
+
+void make_bundles_3(const std::string& directory) {
+  ranks::play_ranks(3, ranks::kPatience, [&](std::unique_ptr<ranks::Group>& group) {
+    play_bundled_rank(group, directory);
+  });
+  std::filesystem::remove_all(directory + ".local");
+}
+
 /// Who held it says nothing about the store.
 void remove_locks(const std::string& directory) {
   for (const auto& node : std::filesystem::directory_iterator(directory))
@@ -349,14 +410,13 @@ void remove_locks(const std::string& directory) {
 int main(int count, char** arguments) {
   using namespace belay::golden;
   const std::map<std::string, void (*)(const std::string&)> makers = {
-      {"store-1", make_store_1},
-      {"ranks-1", make_ranks_1},
-      {"example-1", make_example_1},
-      {"copies-2", make_copies_2},
-      {"stripes-2", make_stripes_2}};
+      {"store-1", make_store_1},    {"ranks-1", make_ranks_1},     {"example-1", make_example_1},
+      {"copies-2", make_copies_2},  {"stripes-2", make_stripes_2}, {"codecs-3", make_codecs_3},
+      {"bundles-3", make_bundles_3}};
   if (count != 3 || !makers.contains(arguments[1]) || std::filesystem::exists(arguments[2])) {
-    std::fprintf(stderr,
-                 "use: make_store store-1|ranks-1|example-1|copies-2|stripes-2 NEW_DIRECTORY\n");
+    std::fprintf(stderr, "use: make_store NAME NEW_DIRECTORY, where NAME is one of");
+    for (const auto& [name, make] : makers) std::fprintf(stderr, " %s", name.c_str());
+    std::fprintf(stderr, "\n");
     return 2;
   }
   makers.at(arguments[1])(arguments[2]);

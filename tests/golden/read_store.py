@@ -5,7 +5,8 @@
 usage: read_store.py STORE
 
 Prints as JSON the run records, every manifest, and the SHA-256 of every region. All is verified. Exit code 0: all is
-well, 1: damage, which includes versions of which a part is missing, 2: usage. Needs python3-xxhash.
+well, 1: damage, which includes versions of which a part is missing, 2: usage. Needs python3-xxhash. Extents with codecs
+are decoded by read_payload.py, a reader of its own.
 """
 import hashlib
 import json
@@ -14,12 +15,18 @@ import re
 import struct
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "conformance"))
+import read_payload  # noqa: E402
 from xxhash import xxh3_64_intdigest as sum64, xxh3_128_intdigest
 
 # The tables of the document: a layout of the struct module, and the names of its fields.
 RUN_RECORD = "<8sII16sQQIBB2sQq", "magic format size store seed run ranks application host reserved pid time_ns"
-SEGMENT_HEADER = ("<8sII16sQQQIIB55sQ",
-                  "magic format block_bytes store seed run version rank ranks hash reserved checksum")
+SEGMENT_HEADER = ("<8sII16sQQQIIB7sQ40sQ",
+                  "magic format block_bytes store seed run version rank ranks hash reserved rider_bytes spare checksum")
+RIDER = "<8sI4sQQ", "magic format reserved segments manifests"
+RIDER_SEGMENT = "<QQIIQ", "run version rank block_bytes blocks"
+RIDER_MANIFEST = "<I4sQ", "rank reserved bytes"
+RIDER_BLOCK = "<16sII", "fingerprint length entry"
 SEGMENT_FOOTER = ("<8sI4sQQQQQQ",
                   "magic format reserved index_offset extents entries index_checksum header_checksum checksum")
 EXTENT = "<QQQQIH2s", "offset encoded_bytes raw_bytes first_entry entries codec reserved"
@@ -39,9 +46,11 @@ REGION = "<QIBBBB", "bytes element_bytes kind dimensions name type_name"
 MANIFEST_FOOTER = "<8sQ16s", "magic size checksum"
 HASHES = ["xxh3", "md5", "sha1", "sha256"]
 ANY_RANK = 0xFFFFFFFF
+LAST_CODEC = 8
 KINDS = "bytes i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128 opaque serialized".split()
 SIX, TEN = "([0-9]{6}|[1-9][0-9]{6,})", "([0-9]{10}|[1-9][0-9]{10,})"
-NAME = re.compile(f"(settled)|(run)-{SIX}|(closed)-{SIX}-{TEN}|(segment|copy|shard|manifest)-{SIX}-{TEN}-{SIX}")
+NAME = re.compile(f"(settled)|(run)-{SIX}|(closed|retired)-{SIX}-{TEN}|"
+                  f"(segment|copy|shard|bundle|manifest)-{SIX}-{TEN}-{SIX}")
 
 
 class Damage(Exception):
@@ -79,9 +88,10 @@ class Reader:
         if magic:
             start = self.data[max(self.at, 0):][:12]
             require(start[:8] == magic, f"the magic is not {magic.decode()}")
-            require("format" not in names or start[8:] in (b"\1\0\0\0", b"\2\0\0\0"), "the format version is not known")
+            known = "format" not in names or start[8:] in (b"\1\0\0\0", b"\2\0\0\0", b"\3\0\0\0")
+            require(known, "the format version is not known")
         fields = dict(zip(names.split(), struct.unpack(layout, self.take(struct.calcsize(layout)))))
-        require(not any(fields.pop("reserved", b"")), "reserved bytes are not zero")
+        require(not any(fields.pop("reserved", b"") + fields.pop("spare", b"")), "reserved bytes are not zero")
         fields = {name: value for name, value in fields.items() if name != "magic"}
         if "store" in fields:
             fields["store"] = fields["store"][::-1].hex()
@@ -110,7 +120,7 @@ def read_record(data):
     require(record.pop("size") == len(data) == 80 + record["application"] + record["host"], "the size is wrong")
     require(sum64(data[:-8]) == int.from_bytes(data[-8:], "little"), "the checksum does not match")
     record.update(application=reader.name(record["application"]), host=reader.name(record["host"], least=0))
-    require(record["ranks"] > 0 and record.pop("format") == 1, "a run of no ranks, or of format 2")
+    require(record["ranks"] > 0 and record.pop("format") == 1, "a run of no ranks, or not of format 1")
     return record
 
 
@@ -128,33 +138,72 @@ def read_segment(data):
     extents = [reader.decode(EXTENT) for _ in range(extents)]
     entries = [reader.decode(ENTRY) for _ in range(entries)]
     reader.zeros_until(len(data) - 64)
-    segment.update(blocks={}, bad_blocks=0)
-    at, first = 128, 0
+    segment.update(blocks={}, bad_blocks=0, entries=[tuple(entry.values()) for entry in entries])
+    at, first = 128 + segment["rider_bytes"], 0
     codecs = [extent["codec"] for extent in extents]
+    require(segment["format"] == 3 or segment["rider_bytes"] == 0, "a rider in a segment")
     require((1 in codecs) == (segment["format"] == 2), "absent extents make format 2, and nothing else does")
-    require(segment["format"] == 1 or all(a != b for a, b in zip(codecs, codecs[1:])), "two extents alike")
+    require(segment["format"] != 2 or all(a != b for a, b in zip(codecs, codecs[1:])), "two extents alike")
     for extent in extents:
         absent = extent["codec"] == 1 and extent["encoded_bytes"] == 0 and extent["offset"] == at
         raw = extent["codec"] == 0 and extent["encoded_bytes"] == extent["raw_bytes"]
-        require(raw or absent, "an extent is neither raw nor absent")
+        encoded = (segment["format"] == 3 and 2 <= extent["codec"] <= LAST_CODEC
+                   and 0 < extent["encoded_bytes"] < extent["raw_bytes"] <= 64 << 20)
+        require(raw or absent or encoded, "an extent is neither raw nor absent nor encoded")
         end, last = extent["offset"] + extent["encoded_bytes"], first + extent["entries"]
         require(at <= extent["offset"] and end <= index, "an extent overlaps or leaves the payload")
         require(extent["first_entry"] == first < last <= len(entries), "an extent's entries are wrong")
-        at = extent["offset"]
+        content, at = extent_content(extent, data[extent["offset"]:end]), 0
         require(sum(entry["length"] for entry in entries[first:last]) == extent["raw_bytes"], "blocks do not add up")
         for block, length in (entry.values() for entry in entries[first:last]):
             require(1 <= length <= segment["block_bytes"], f"a block of {length} bytes")
             if absent:
                 continue
-            content, at = data[at:at + length], at + length
-            if fingerprint(content, segment["hash"], segment["seed"]) == block:
-                segment["blocks"][block, length] = content
+            raw_block, at = content[at:at + length], at + length
+            if fingerprint(raw_block, segment["hash"], segment["seed"]) == block:
+                segment["blocks"][block, length] = raw_block
             else:
                 segment["bad_blocks"] += 1
-        require(at == end, "an extent's blocks do not fill it")
-        first = last
+        require(absent or at == extent["raw_bytes"], "an extent's blocks do not fill it")
+        at, first = end, last
     require(first == len(entries), "entries belong to no extent")
     return segment
+
+
+def extent_content(extent, payload):
+    """Raw; without the bytes that it should have where it cannot be decoded: its blocks are damaged then."""
+    if extent["codec"] < 2:
+        return payload
+    try:
+        return read_payload.decode(extent["codec"], payload, extent["raw_bytes"])
+    except (read_payload.Damage, IndexError, struct.error):
+        return b""
+
+
+def read_bundle(data):
+    """As read_segment(), with the copies of segments and the bytes of manifests that are in it."""
+    bundle = read_segment(data)
+    reader = Reader(data, 128)
+    rider = reader.decode(RIDER, b"BELAYRDR")
+    segments = [reader.decode(RIDER_SEGMENT) for _ in range(rider["segments"])]
+    manifests = [reader.decode(RIDER_MANIFEST) for _ in range(rider["manifests"])]
+    require(bundle["format"] == rider["format"] == 3, "a bundle is of format 3")
+    require(int.from_bytes(reader.take(8), "little") == sum64(data[128:reader.at - 8]), "the rider's checksum is wrong")
+    for listed in ([key_of(segment) for segment in segments], [manifest["rank"] for manifest in manifests]):
+        require(all(a < b for a, b in zip(listed, listed[1:])), "the rider is out of order")
+    bundle["copies"] = []
+    for segment in segments:
+        start = reader.at
+        blocks = [tuple(reader.decode(RIDER_BLOCK).values()) for _ in range(segment["blocks"])]
+        require(int.from_bytes(reader.take(8), "little") == sum64(data[start:reader.at - 8]), "blocks of the rider")
+        there = [(block, length, entry) for block, length, entry in blocks if entry != ANY_RANK]
+        require(all(e < len(bundle["entries"]) and bundle["entries"][e] == (b, n) for b, n, e in there), "no such entry")
+        held = {(b, n): bundle["blocks"][b, n] for b, n, _ in there if (b, n) in bundle["blocks"]}
+        bundle["copies"].append({**bundle, **segment, "format": 2, "blocks": held, "bad_blocks": 0, "file_bytes": 0})
+    reader.at = round_up(reader.at, 4096)
+    bundle["manifests"] = [(manifest["rank"], reader.take(manifest["bytes"])) for manifest in manifests]
+    require(reader.at == 128 + bundle["rider_bytes"], "the rider has another length")
+    return bundle
 
 
 def read_shard(data):
@@ -268,15 +317,16 @@ def key_of(origin):
 
 def read_files(store):
     """Contents by kind and numbers of the name (or path), and what is wrong. Other names are ignored."""
-    found, errors = {"run": {}, "settled": {}, "closed": {}, "segment": {}, "copy": {}, "shard": {}, "manifest": {}}, []
+    kinds = "run settled closed segment copy shard bundle manifest".split()
+    found, errors = {kind: {} for kind in kinds}, []
     for file in sorted(file for file in store.glob("node-*/*") if file.is_file()):
         match = NAME.fullmatch(file.name)
         kind, *key = filter(None, match.groups()) if match else [None]
         key = tuple(map(int, key))
-        if not kind or any(n >> bits for n, bits in zip(key, (64, 64, 32))):
+        if not kind or kind == "retired" or any(n >> bits for n, bits in zip(key, (64, 64, 32))):
             continue
         try:
-            read = {"segment": read_segment, "copy": read_segment, "shard": read_shard,
+            read = {"segment": read_segment, "copy": read_segment, "shard": read_shard, "bundle": read_bundle,
                     "manifest": read_manifest}.get(kind, read_record)
             content = {**read(data := file.read_bytes()), "file_bytes": len(data)}
             if kind == "segment":
@@ -284,7 +334,10 @@ def read_files(store):
             require(max(key[:2], default=0) <= 1 << 62, "no run or version has such a number")
             origin = key_of(content) if len(key) == 3 else (content["run"], *key[1:])
             require(not key or origin == key, "the content is of another file than the name")
-            require(kind != "segment" or content["format"] == 1, "a segment that lacks blocks")
+            require(kind != "segment" or content["format"] != 2, "a segment that lacks blocks")
+            require(kind not in ("segment", "copy") or content["rider_bytes"] == 0, "a rider in a segment")
+            if kind == "bundle":
+                open_bundle(file, key, content, found)
             found[kind].setdefault(key if kind in ("segment", "manifest") else file, content)
             require(not content.get("bad_blocks"), "blocks do not match their fingerprints")
         except (Damage, OSError) as error:
@@ -295,13 +348,23 @@ def read_files(store):
     return found, none + [text for kind, key, text in errors if kind not in ("segment", "copy") or key in listed]
 
 
+def open_bundle(file, key, bundle, found):
+    """What is in a bundle counts as if it were in files."""
+    for copy in bundle.pop("copies"):
+        found["copy"][file, key_of(copy)] = copy
+    retired = file.with_name("retired" + file.name[len("bundle"):file.name.rindex("-")])
+    for rank, data in [] if retired.exists() else bundle["manifests"]:
+        manifest = {**read_manifest(data), "file_bytes": len(data)}
+        require(key_of(manifest) == (*key[:2], rank), "a manifest of another version or rank")
+        found["manifest"].setdefault(key_of(manifest), manifest)
+
+
 def sources(holder, listed, found):
     """Files that may have the blocks of a holding segment: itself, its copies, and others that are listed."""
     def fits(content, copy):
         if holder["rank"] == ANY_RANK or (key_of(content) != key_of(holder) and key_of(content) in listed):
             return key_of(content)[:2] == key_of(holder)[:2]
-        partial = copy and content["format"] == 2
-        return key_of(content) == key_of(holder) and (partial or content["file_bytes"] == holder["file_bytes"])
+        return key_of(content) == key_of(holder) and (copy or content["file_bytes"] == holder["file_bytes"])
     return ([s for s in found["segment"].values() if fits(s, False)] +
             [c for c in found["copy"].values() if fits(c, True)])
 
