@@ -44,6 +44,7 @@ class BundleWriter {
                                          [&] { return entry_of(plan_.blocks[next++]); }));
     written_.file_bytes = file_->offset();
     written_.raw_bytes = plan_.raw_bytes;
+    written_.bandwidth = store::bandwidth_of(extents_.encoded_bytes(), extents_.write_ns());
     BELAY_TRY(file_->finish());
     return written_;
   }
@@ -89,10 +90,7 @@ class BundleWriter {
           return store::encode_extent(tools_.chooser, tools_.clock, raw, workspace);
         },
         [this](const store::RawExtent& raw, const store::EncodedExtent& encoded) {
-          const std::uint64_t start = tools_.clock.now_ns();
-          auto done = extents_.append(*file_, raw, encoded);
-          written_.write_ns += tools_.clock.now_ns() - start;
-          return done;
+          return extents_.append(*file_, raw, encoded);
         });
     for (const PlannedExtent& extent : plan_.extents) {
       if (tools_.cancelled.load(std::memory_order_relaxed))

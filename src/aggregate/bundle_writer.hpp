@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,7 +41,7 @@ struct MemberManifest {
 struct WrittenBundle {
   std::uint64_t file_bytes = 0;
   std::uint64_t raw_bytes = 0;
-  std::uint64_t write_ns = 0;  ///< in writing alone
+  std::optional<double> bandwidth;  ///< bytes per second, if enough was written to tell
 };
 
 /// Bytes of extents so that several fit into the memory; never less than a block.

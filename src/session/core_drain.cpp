@@ -179,10 +179,8 @@ Result<void> SessionCore::finish_drain() {
 }
 
 void SessionCore::learn_bandwidth(const aggregate::WrittenBundle& written) {
-  constexpr std::uint64_t kTelling = std::uint64_t{16} << 20;
-  if (settings_.bandwidth || written.file_bytes < kTelling || written.write_ns == 0) return;
-  parts_.global_chooser->set_bandwidth(static_cast<double>(written.file_bytes) * 1e9 /
-                                       static_cast<double>(written.write_ns));
+  if (!settings_.bandwidth && written.bandwidth)
+    parts_.global_chooser->set_bandwidth(*written.bandwidth);
 }
 
 void SessionCore::report_drain_failure(Version version, const Error& error) {

@@ -238,7 +238,11 @@ Result<void> Flight::write_segment_end(capture::StagingBuffer& last) {
   IndexWalk walk(*manifest, written, natural);
   BELAY_TRY(format::encode_segment_end(*segment_, header(), extents(entries), entries,
                                        [&walk] { return walk.next(); }));
-  if (encodes()) manifest->ledger.encoded_bytes = encoding_->encoded_bytes();
+  if (encodes()) {
+    manifest->ledger.encoded_bytes = encoding_->encoded_bytes();
+    const auto measured = encoding_->bandwidth();
+    if (measured && !equipment_.settings.bandwidth) equipment_.chooser->set_bandwidth(*measured);
+  }
   file_bytes_ += segment_->offset();
   for (SegmentRef& segment : manifest->segments)
     if (segment.id == segment_id()) segment.file_bytes = segment_->offset();

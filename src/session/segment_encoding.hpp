@@ -27,6 +27,10 @@ class SegmentEncoding {
   Result<void> write(store::FileWriter& file, const capture::StagingBuffer& buffer);
   const std::vector<format::Extent>& extents() const { return writer_.extents(); }
   std::uint64_t encoded_bytes() const { return writer_.encoded_bytes(); }
+  /// Bytes per second, if enough was written to tell.
+  std::optional<double> bandwidth() const {
+    return store::bandwidth_of(writer_.encoded_bytes(), writer_.write_ns());
+  }
 
  private:
   store::ExtentWriter writer_;

@@ -38,7 +38,16 @@ Result<void> ExtentWriter::append(FileWriter& file, const RawExtent& raw,
                       .codec = encoded.codec});
   entries_ += raw.blocks;
   encoded_bytes_ += bytes.size();
-  return file.append(bytes);
+  const std::uint64_t start = clock_->now_ns();
+  auto written = file.append(bytes);
+  write_ns_ += clock_->now_ns() - start;
+  return written;
+}
+
+std::optional<double> bandwidth_of(std::uint64_t bytes, std::uint64_t write_ns) {
+  constexpr std::uint64_t kTelling = std::uint64_t{16} << 20;
+  if (bytes < kTelling || write_ns == 0) return {};
+  return static_cast<double>(bytes) * 1e9 / static_cast<double>(write_ns);
 }
 
 }  // namespace belay::store

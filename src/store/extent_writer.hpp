@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,9 @@ struct EncodedExtent {
 EncodedExtent encode_extent(codec::Chooser& chooser, os::Clock& clock, const RawExtent& raw,
                             codec::Workspace& workspace);
 
+/// How fast writing was, if enough was written to tell: bytes per second.
+std::optional<double> bandwidth_of(std::uint64_t bytes, std::uint64_t write_ns);
+
 /// One thread.
 class ExtentWriter {
  public:
@@ -52,6 +56,8 @@ class ExtentWriter {
   Result<void> append(FileWriter& file, const RawExtent& raw, const EncodedExtent& encoded);
   const std::vector<format::Extent>& extents() const { return extents_; }
   std::uint64_t encoded_bytes() const { return encoded_bytes_; }
+  /// Of these bytes: in writing alone.
+  std::uint64_t write_ns() const { return write_ns_; }
 
  private:
   codec::Chooser* chooser_;
@@ -60,6 +66,7 @@ class ExtentWriter {
   std::vector<format::Extent> extents_;
   std::uint64_t entries_ = 0;
   std::uint64_t encoded_bytes_ = 0;
+  std::uint64_t write_ns_ = 0;
 };
 
 }  // namespace belay::store
