@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aggregate/bundle_plan.hpp"
 
-#include <tuple>
+#include <map>
 #include <unordered_map>
 
 namespace belay::aggregate {
@@ -36,7 +36,7 @@ class Planner {
   Planner(const std::vector<Source>& sources, std::uint64_t extent_bytes)
       : sources_(sources), extent_bytes_(extent_bytes) {
     for (std::uint32_t i = 0; i < sources.size(); ++i) {
-      const auto& blocks = sources[i].file->blocks();
+      const auto& blocks = sources[i].blocks;
       plan_.entries.emplace_back(blocks.size(), format::kNotInBundle);
       for (std::uint32_t j = 0; j < blocks.size(); ++j)
         if (sources[i].needed[j])
@@ -60,14 +60,14 @@ class Planner {
 
   void add_rest() {
     for (std::uint32_t i = 0; i < sources_.size(); ++i)
-      for (const store::StoredBlock& block : sources_[i].file->blocks())
+      for (const store::StoredBlock& block : sources_[i].blocks)
         add({block.fingerprint, block.length}, kUnnamed, {});
   }
 
   /// Every needed block that has the content of one in the bundle is in it as well.
   BundlePlan finish() {
     for (std::uint32_t i = 0; i < sources_.size(); ++i) {
-      const auto& blocks = sources_[i].file->blocks();
+      const auto& blocks = sources_[i].blocks;
       for (std::uint32_t j = 0; j < blocks.size(); ++j) {
         const auto found = entry_of_.find({blocks[j].fingerprint, blocks[j].length});
         if (sources_[i].needed[j] && found != entry_of_.end()) plan_.entries[i][j] = found->second;

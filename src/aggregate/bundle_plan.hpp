@@ -9,8 +9,6 @@
 #include "store/segment_file.hpp"
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,14 +17,16 @@ namespace belay::aggregate {
 /// A segment of a member, and which of its blocks the bundle needs.
 struct Source {
   SegmentId id;
-  std::shared_ptr<store::SegmentFile> file;
-  std::vector<bool> needed;  ///< by place in file->blocks(), which are in the file's order
+  Rank keeper = 0;  ///< the member that can read it
+  std::uint32_t block_bytes = 0;
+  std::vector<store::StoredBlock> blocks;  ///< all of the segment, in its order
+  std::vector<bool> needed;                ///< by block
 };
 
 /// A block that goes into the bundle.
 struct PlannedBlock {
   std::uint32_t source = 0;
-  std::uint32_t block = 0;  ///< in its blocks()
+  std::uint32_t block = 0;  ///< of its blocks
 };
 
 /// Blocks that are encoded together.

@@ -59,8 +59,7 @@ class BundleTest : public testing::Test {
     const auto file = must(files_.create("/node/" + format::segment_name(id), false));
     if (!file->write(0, bytes)) throw std::runtime_error("write");
     auto opened = must(store::SegmentFile::open(*nodes_, id, kStore, {}));
-    return {id, std::make_shared<store::SegmentFile>(std::move(opened)),
-            std::vector<bool>(numbers.size(), true)};
+    return {id, rank, kBlock, opened.blocks(), std::vector<bool>(numbers.size(), true)};
   }
 
   /// Two regions: the first `split` blocks are `a`, the others `b`.
@@ -93,6 +92,9 @@ class BundleTest : public testing::Test {
         [](std::span<const std::span<const std::byte>> blocks, std::span<Fingerprint> names) {
           for (std::size_t i = 0; i < blocks.size(); ++i) names[i] = name_of(blocks[i]);
         },
+        [&](std::span<const Piece> pieces, std::optional<std::size_t>& damaged) {
+          return read(sources, pieces, damaged);
+        },
         encoders,
         1 << 20,
         cancelled_};
@@ -101,6 +103,19 @@ class BundleTest : public testing::Test {
                         {{0, std::vector<std::byte>(4096, std::byte{1})},
                          {3, std::vector<std::byte>(8192, std::byte{2})}},
                         damaged_);
+  }
+
+  Result<void> read(const std::vector<Source>& sources, std::span<const Piece> pieces,
+                    std::optional<std::size_t>& damaged) {
+    for (const Piece& piece : pieces) {
+      auto file = store::SegmentFile::open(*nodes_, sources[piece.source].id, kStore, {});
+      const auto got = file ? file->file().read(piece.begin, piece.into)
+                            : Result<std::size_t>(Unexpected(file.error()));
+      if (got && *got == piece.into.size()) continue;
+      damaged = piece.source;
+      return Unexpected(Error(Code::corruption, "cannot be read"));
+    }
+    return {};
   }
 
   /// Of the copy that the bundle has of this rank's segment; empty: not in it.

@@ -3,13 +3,11 @@
 
 #include "aggregate/conveyor.hpp"
 #include "base/try.hpp"
-#include "format/wire.hpp"
+#include "format/names.hpp"
 #include "os/memory.hpp"
 #include "store/file_writer.hpp"
-#include "store/pages.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace belay::aggregate {
 namespace {
@@ -51,7 +49,7 @@ class BundleWriter {
 
  private:
   const store::StoredBlock& stored(const PlannedBlock& block) const {
-    return sources_[block.source].file->blocks()[block.block];
+    return sources_[block.source].blocks[block.block];
   }
   format::IndexEntry entry_of(const PlannedBlock& block) const {
     return {stored(block).fingerprint, stored(block).length};
@@ -60,8 +58,7 @@ class BundleWriter {
   format::Rider make_rider(const std::vector<MemberManifest>& manifests) const {
     format::Rider rider;
     for (const Source& source : sources_)
-      rider.segments.push_back(
-          {source.id, source.file->header().block_bytes, source.file->blocks().size()});
+      rider.segments.push_back({source.id, source.block_bytes, source.blocks.size()});
     for (const MemberManifest& manifest : manifests)
       rider.manifests.push_back({manifest.rank, manifest.bytes.size()});
     return rider;
@@ -72,7 +69,7 @@ class BundleWriter {
     BELAY_TRY(file_->append(format::encode_rider_tables(rider)));
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       std::vector<format::BundledBlock> blocks;
-      const auto& all = sources_[i].file->blocks();
+      const auto& all = sources_[i].blocks;
       for (std::size_t j = 0; j < all.size(); ++j)
         blocks.push_back({all[j].fingerprint, all[j].length, plan_.entries[i][j]});
       BELAY_TRY(file_->append(format::encode_bundled_blocks(blocks)));
@@ -107,6 +104,7 @@ class BundleWriter {
     std::uint64_t bytes = 0;
     for (const PlannedBlock& block : blocks) bytes += stored(block).length;
     parcel.raw.resize(bytes);
+    std::vector<Piece> pieces;
     std::uint64_t at = 0;
     for (std::size_t first = 0; first < blocks.size();) {
       // Neighbours in the file are read at once.
@@ -116,12 +114,12 @@ class BundleWriter {
         ++last;
       const std::uint64_t begin = stored(blocks[first]).offset;
       const std::uint64_t end = stored(blocks[last - 1]).end();
-      auto pages = store::read_pages(sources_[blocks[first].source].file->file(), begin, end);
-      if (!pages) return give_up(blocks[first].source, pages.error());
-      std::memcpy(parcel.raw.data() + at, pages->bytes().data(), end - begin);
+      pieces.push_back(
+          {blocks[first].source, begin, std::span(parcel.raw).subspan(at, end - begin)});
       at += end - begin;
       first = last;
     }
+    BELAY_TRY(tools_.read(pieces, damaged_));
     BELAY_TRY(verify(blocks, parcel.raw));
     return parcel;
   }
@@ -137,10 +135,11 @@ class BundleWriter {
     tools_.name(contents, found);
     for (std::size_t i = 0; i < blocks.size(); ++i)
       if (found[i] != stored(blocks[i]).fingerprint)
-        return give_up(blocks[i].source,
-                       Error(Code::corruption, fmt::format("{}: the block at byte {} is damaged",
-                                                           sources_[blocks[i].source].file->where(),
-                                                           stored(blocks[i]).offset)));
+        return give_up(
+            blocks[i].source,
+            Error(Code::corruption, fmt::format("{}: the block at byte {} is damaged",
+                                                format::segment_name(sources_[blocks[i].source].id),
+                                                stored(blocks[i]).offset)));
     return {};
   }
 

@@ -20,6 +20,17 @@
 
 namespace belay::aggregate {
 
+/// Bytes of a source, from `begin` on.
+struct Piece {
+  std::size_t source = 0;
+  std::uint64_t begin = 0;
+  std::span<std::byte> into;
+};
+
+/// Reads all of these, which are of one extent; `damaged` says which source could not be read.
+using ReadPieces =
+    std::function<Result<void>(std::span<const Piece>, std::optional<std::size_t>& damaged)>;
+
 /// What writing a bundle works with; all of it outlives the writing.
 struct Tools {
   store::Tier& tier;  ///< where it goes
@@ -27,6 +38,7 @@ struct Tools {
   os::Clock& clock;
   /// Names blocks: their fingerprints.
   std::function<void(std::span<const std::span<const std::byte>>, std::span<Fingerprint>)> name;
+  ReadPieces read;
   unsigned encoders = 0;           ///< threads; 0: one does all
   std::uint64_t memory_bytes = 0;  ///< for extents
   const std::atomic<bool>& cancelled;

@@ -49,6 +49,7 @@ struct CoreParts {
   os::Clock* clock = nullptr;
   std::unique_ptr<ranks::Group> group;
   std::unique_ptr<ranks::Group> voyages;    ///< for the worker; null: it must not communicate
+  std::unique_ptr<ranks::Group> drains;     ///< for the drain worker; null: it must not communicate
   std::unique_ptr<session::HeadLine> head;  ///< of this rank, if it has one
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
@@ -212,7 +213,9 @@ class SessionCore {
   /// still on its way, it is waited for, unless `may_skip`.
   Result<void> start_drain(bool may_skip);
   /// Collective. Which segments this rank copies.
-  Result<session::DrainShare> share_drain(const Manifest& manifest);
+  /// Which ranks share files on the global tier. The same on all ranks.
+  std::vector<aggregate::RankSet> rank_sets() const;
+  Result<session::DrainWork> share_drain(const Manifest& manifest);
   void learn_bandwidth(const aggregate::WrittenBundle& written);
   /// Collective. Waits for the drain under way, if there is one.
   Result<void> end_drain();

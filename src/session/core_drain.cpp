@@ -52,7 +52,12 @@ std::vector<SegmentId> asked_of_others(const catalog::Whereabouts& whereabouts,
 
 }  // namespace
 
-Result<session::DrainShare> SessionCore::share_drain(const Manifest& manifest) {
+std::vector<aggregate::RankSet> SessionCore::rank_sets() const {
+  return parts_.drains ? aggregate::sets_over_nodes(parts_.group->size(), settings_.aggregate)
+                       : aggregate::sets_on_nodes(parts_.nodes, settings_.aggregate);
+}
+
+Result<session::DrainWork> SessionCore::share_drain(const Manifest& manifest) {
   const auto& whereabouts = parts_.claim.whereabouts;
   std::vector<SegmentId> own;
   for (const SegmentRef& segment : manifest.segments)
@@ -60,18 +65,19 @@ Result<session::DrainShare> SessionCore::share_drain(const Manifest& manifest) {
   BELAY_ASSIGN(const auto all_own, parts_.group->gather(encode_ids(own)));
   BELAY_ASSIGN(const auto all_asked,
                parts_.group->gather(encode_ids(asked_of_others(whereabouts, manifest))));
-  session::DrainShare share;
-  for (aggregate::RankSet& set : aggregate::sets_of(parts_.nodes, settings_.aggregate))
-    if (set.aggregator() == rank_) share.set = std::move(set);
-  const auto& members = share.set.members;
-  const auto is_member = [&](Rank rank) {
-    return std::find(members.begin(), members.end(), rank) != members.end();
+  session::DrainWork work;
+  for (const aggregate::RankSet& set : rank_sets())
+    if (set.aggregator() == rank_) work.set = set;
+  // The ranks whose files this one reads.
+  const std::vector<Rank> readers = parts_.drains ? std::vector{rank_} : work.set.members;
+  const auto is_read = [&](Rank rank) {
+    return std::find(readers.begin(), readers.end(), rank) != readers.end();
   };
-  std::map<SegmentId, bool> whole;  // that members look after
-  for (const Rank member : members)
-    for (const SegmentId& id : decode_ids(all_own[member])) {
+  std::map<SegmentId, bool> whole;
+  for (const Rank rank : readers)
+    for (const SegmentId& id : decode_ids(all_own[rank])) {
       const Holder* const holder = original_of(whereabouts, id);
-      if (holder != nullptr && holder->keeper == member) whole[id] = false;
+      if (holder != nullptr && holder->keeper == rank) whole[id] = false;
     }
   for (const auto& bytes : all_asked)
     for (const SegmentId& id : decode_ids(bytes)) {
@@ -81,17 +87,17 @@ Result<session::DrainShare> SessionCore::share_drain(const Manifest& manifest) {
         return fail(Code::corruption,
                     "the segment of rank {} and version {} is on no node any more", id.rank,
                     id.key.version);
-      if (is_member(holder->keeper)) whole[id] = true;
+      if (is_read(holder->keeper)) whole[id] = true;
     }
   for (const auto& [id, all_blocks] : whole) {
-    const auto place = original_of(whereabouts, id)->place;
-    auto& task = share.tasks.emplace_back(
-        session::DrainTask{id, all_blocks, place, whereabouts.directory(place), {}});
-    for (const Holder& holder : whereabouts.holders(id))
-      if (whereabouts.is_global(holder.place) && !holder.damaged)
-        task.copied.push_back(whereabouts.directory(holder.place));
+    const Holder* const holder = original_of(whereabouts, id);
+    auto& task = work.tasks.emplace_back(session::DrainTask{
+        id, holder->keeper, all_blocks, holder->place, whereabouts.directory(holder->place), {}});
+    for (const Holder& copy : whereabouts.holders(id))
+      if (whereabouts.is_global(copy.place) && !copy.damaged)
+        task.copied.push_back(whereabouts.directory(copy.place));
   }
-  return share;
+  return work;
 }
 
 Result<void> SessionCore::start_drain(bool may_skip) {
@@ -103,10 +109,10 @@ Result<void> SessionCore::start_drain(bool may_skip) {
     return {};
   }
   BELAY_TRY(end_drain());
-  auto share = share_drain(manifest);
-  if (!share && share.error().code() == Code::peer_lost) return Unexpected(share.error());
-  if (!share) {
-    report_drain_failure(version, share.error());
+  auto work = share_drain(manifest);
+  if (!work && work.error().code() == Code::peer_lost) return Unexpected(work.error());
+  if (!work) {
+    report_drain_failure(version, work.error());
     return {};
   }
   const session::DrainPlaces places{equipment_.tier,
@@ -116,11 +122,11 @@ Result<void> SessionCore::start_drain(bool may_skip) {
                                     *parts_.global_chooser,
                                     clock_,
                                     log_,
+                                    parts_.drains.get(),
                                     parts_.encode_threads,
                                     settings_.staging_bytes.value_or(kLeastStagingBytes)};
   const auto made = vote::agree(*parts_.group, within_memory([&]() -> Result<void> {
-    drain_ = std::make_shared<session::Drain>(places, manifest, std::move(share->set),
-                                              std::move(share->tasks));
+    drain_ = std::make_shared<session::Drain>(places, manifest, *std::move(work));
     return {};
   }));
   if (!made) {
@@ -170,8 +176,10 @@ Result<void> SessionCore::finish_drain() {
     return tell_damaged(drain->damaged());
   }
   holdings_.drained(key, drain->segments());
-  for (Rank rank = 0; rank < copies.size(); ++rank)
-    claim.sources.add(key, rank, rank, claim.global->directories[rank], /*global=*/true);
+  for (const aggregate::RankSet& set : rank_sets())
+    for (const Rank rank : set.members)
+      claim.sources.add(key, rank, rank, claim.global->directories[set.aggregator()],
+                        /*global=*/true);
   if (drain->bundle())
     log_.info("version {} is on the global tier: {} of {} written", key.version,
               format_bytes(drain->written().file_bytes), format_bytes(drain->written().raw_bytes));

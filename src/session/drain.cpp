@@ -3,57 +3,52 @@
 
 #include "base/mistakes.hpp"
 #include "base/try.hpp"
-#include "format/manifest.hpp"
 #include "format/names.hpp"
-#include "store/segment_file.hpp"
+#include "format/wire.hpp"
 #include "vote/claim.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace belay::session {
 namespace {
 
-using Block = store::StoredBlock;
+// What a question is about.
+enum class Ask : std::uint8_t { share = 0, bytes = 1 };
+// How an answer begins.
+constexpr std::uint8_t kDone = 0;
+constexpr std::uint8_t kFailed = 1;
 
-bool by_content(const Block& a, const Block& b) {
-  return std::tie(a.fingerprint.low, a.fingerprint.high, a.length) <
-         std::tie(b.fingerprint.low, b.fingerprint.high, b.length);
+std::vector<std::byte> failure(const Error& error) {
+  std::vector<std::byte> bytes;
+  format::WireWriter writer(bytes);
+  writer.field(kFailed);
+  writer.field(static_cast<std::uint8_t>(error.code()));
+  writer.text(error.message());
+  return bytes;
 }
 
-/// What the manifest needs of this segment, sorted by content.
-std::vector<Block> live_blocks(const Manifest& manifest, const SegmentId& id) {
-  std::vector<Block> live;
-  const auto& segments = manifest.segments;
-  const auto is_it = [&](const SegmentRef& segment) { return segment.id == id; };
-  const auto holder = std::find_if(segments.begin(), segments.end(), is_it) - segments.begin();
-  for (const RegionRecord& region : manifest.regions)
-    for (std::uint64_t i = 0; i < manifest.blocks_of(region); ++i) {
-      const std::uint64_t block = region.first_block + i;
-      if (manifest.holders[block] == holder)
-        live.push_back({manifest.fingerprints[block], manifest.length_of(region, i), 0});
-    }
-  std::sort(live.begin(), live.end(), by_content);
-  return live;
+/// What follows an answer that is one.
+Result<std::span<const std::byte>> unwrap(Rank rank, std::span<const std::byte> answer) {
+  format::WireReader reader(answer);
+  if (reader.field<std::uint8_t>() == kDone && !reader.failed()) return answer.subspan(1);
+  const auto code = static_cast<Code>(reader.field<std::uint8_t>());
+  return fail(code, "rank {}: {}", rank, reader.text(reader.remaining()));
 }
 
 }  // namespace
 
-Drain::Drain(DrainPlaces places, const Manifest& manifest, aggregate::RankSet set,
-             std::vector<DrainTask> tasks)
+Drain::Drain(DrainPlaces places, const Manifest& manifest, DrainWork work)
     : places_(places),
       origin_(manifest.origin),
       hash_(manifest.hash),
       block_bytes_(manifest.block_bytes),
-      set_(std::move(set)),
-      tasks_(std::move(tasks)) {
+      work_(std::move(work)) {
   for (const SegmentRef& segment : manifest.segments) segments_.push_back(segment.id);
 }
 
 void Drain::run() {
-  result_ = within_memory([&] { return set_.members.empty() ? Result<void>{} : drain(); });
-  carried_ = {};
-  manifests_ = {};
+  result_ = within_memory([&] { return places_.group == nullptr ? drain_node() : drain_across(); });
+  own_.clear();
   sources_ = {};
   finished_.store(true, std::memory_order_release);
 }
@@ -63,82 +58,166 @@ void Drain::abandon(const Error& error) {
   finished_.store(true, std::memory_order_release);
 }
 
-Result<void> Drain::drain() {
-  for (const Rank rank : set_.members) {
-    BELAY_ASSIGN(auto manifest, read_manifest(rank));
-    manifests_.push_back(std::move(manifest));
+Result<OwnShare> Drain::open_share(Rank rank) {
+  Origin origin = origin_;
+  origin.rank = rank;
+  return within_memory([&] {
+    return OwnShare::open({places_.nodes, places_.sight, places_.log}, origin, work_.tasks,
+                          damaged_);
+  });
+}
+
+Result<void> Drain::drain_node() {
+  std::vector<DrainShare> shares;
+  for (const Rank rank : work_.set.members) {
+    const auto& opened = own_.emplace(rank, open_share(rank)).first->second;
+    if (!opened) return Unexpected(opened.error());
+    shares.push_back(opened->share());
   }
-  BELAY_TRY(find_sources());
-  return write();
+  return shares.empty() ? Result<void>{} : write(std::move(shares));
 }
 
-Result<Manifest> Drain::read_manifest(Rank rank) {
-  // The block table in memory is overwritten by the next capture: the file is read instead.
-  const std::string name = format::manifest_name(origin_.key, rank);
-  BELAY_ASSIGN(auto bytes, store::read_whole(places_.nodes, name, format::check_manifest_front));
-  const std::string where = places_.nodes.place() + "/" + name;
-  BELAY_ASSIGN(auto manifest, within(where, format::decode_manifest(bytes)));
-  Origin expected = origin_;
-  expected.rank = rank;
-  if (manifest.origin != expected)
-    return fail(Code::corruption, "{}: its content is another file's", where);
-  carried_.push_back({rank, std::move(bytes)});
-  return manifest;
+Result<void> Drain::drain_across() {
+  const auto& own = own_.emplace(origin_.rank, open_share(origin_.rank)).first->second;
+  Result<void> done;
+  if (!own) done = Unexpected(own.error());
+  if (done && !work_.set.members.empty()) {
+    done = within_memory([&]() -> Result<void> {
+      BELAY_ASSIGN(auto shares, gather_shares());
+      return write(std::move(shares));
+    });
+  }
+  // Others may still want to know something.
+  while (done || done.error().code() != Code::peer_lost) {
+    const auto more = within_memory([&] {
+      return inquire(*places_.group, {}, false, [&](auto question) { return answer(question); });
+    });
+    if (!more) return Unexpected(more.error());
+    if (!*more) break;
+  }
+  return done;
 }
 
-Result<void> Drain::find_sources() {
-  for (const DrainTask& task : tasks_) {
-    if (cancelled_.load(std::memory_order_relaxed))
-      return fail(Code::invalid_argument, "the session ended before");
-    BELAY_ASSIGN(auto source, source_of(task));
-    if (source) sources_.push_back(*std::move(source));
+Result<Letters> Drain::ask(const Letters& questions) {
+  BELAY_ASSIGN(auto answers, inquire(*places_.group, questions, true,
+                                     [&](auto question) { return answer(question); }));
+  return answers ? *std::move(answers) : Letters{};  // who asks is busy, and so gets answers
+}
+
+Result<std::vector<DrainShare>> Drain::gather_shares() {
+  Letters questions;
+  for (const Rank rank : work_.set.members)
+    if (rank != origin_.rank) questions[rank] = {static_cast<std::byte>(Ask::share)};
+  BELAY_ASSIGN(const Letters answers, ask(questions));
+  std::vector<DrainShare> shares;
+  for (const Rank rank : work_.set.members) {
+    if (rank == origin_.rank) {
+      shares.push_back(own_.at(rank)->share());
+      continue;
+    }
+    BELAY_ASSIGN(const auto bytes, unwrap(rank, answers.at(rank)));
+    BELAY_ASSIGN(auto share, DrainShare::decode(bytes));
+    shares.push_back(std::move(share));
+  }
+  return shares;
+}
+
+std::vector<std::byte> Drain::answer(std::span<const std::byte> question) {
+  auto& own = own_.at(origin_.rank);
+  if (!own) return failure(own.error());
+  std::vector<std::byte> bytes;
+  format::WireWriter writer(bytes);
+  writer.field(kDone);
+  format::WireReader reader(question);
+  if (reader.field<std::uint8_t>() == static_cast<std::uint8_t>(Ask::share)) {
+    writer.bytes(own->share().encode());
+    return bytes;
+  }
+  while (reader.remaining() > 0) {
+    SegmentId id;
+    id.key.run = reader.field<Run>();
+    id.key.version = reader.field<Version>();
+    id.rank = reader.field<Rank>();
+    const auto begin = reader.field<std::uint64_t>();
+    const auto length = reader.field<std::uint64_t>();
+    const std::size_t at = bytes.size();
+    bytes.resize(at + length);
+    if (auto read = own->read(id, begin, std::span(bytes).subspan(at, length)); !read) {
+      note_damaged(id);
+      return failure(read.error());
+    }
+  }
+  return bytes;
+}
+
+Result<void> Drain::read(std::span<const aggregate::Piece> pieces,
+                         std::optional<std::size_t>& damaged) {
+  std::map<Rank, std::vector<aggregate::Piece>> remote;
+  for (const aggregate::Piece& piece : pieces) {
+    const aggregate::Source& source = sources_[piece.source];
+    const auto own = own_.find(source.keeper);
+    if (own == own_.end()) {
+      remote[source.keeper].push_back(piece);
+      continue;
+    }
+    if (auto read = own->second->read(source.id, piece.begin, piece.into); !read) {
+      damaged = piece.source;
+      return read;
+    }
+  }
+  if (remote.empty()) return {};
+  Letters questions;
+  for (const auto& [keeper, theirs] : remote) {
+    format::WireWriter writer(questions[keeper]);
+    writer.field(static_cast<std::uint8_t>(Ask::bytes));
+    for (const aggregate::Piece& piece : theirs) {
+      const SegmentId& id = sources_[piece.source].id;
+      writer.pair(id.key.run, id.key.version);
+      writer.field(id.rank);
+      writer.pair(piece.begin, piece.into.size());
+    }
+  }
+  BELAY_ASSIGN(const Letters answers, ask(questions));
+  for (const auto& [keeper, theirs] : remote)
+    BELAY_TRY(read_remote(keeper, theirs, answers.at(keeper), damaged));
+  return {};
+}
+
+Result<void> Drain::read_remote(Rank keeper, std::span<const aggregate::Piece> pieces,
+                                std::span<const std::byte> answer,
+                                std::optional<std::size_t>& damaged) {
+  auto bytes = unwrap(keeper, answer);
+  if (!bytes) {
+    damaged = pieces.front().source;  // one of them; the keeper has noted which
+    return Unexpected(bytes.error());
+  }
+  format::WireReader reader(*bytes);
+  for (const aggregate::Piece& piece : pieces) {
+    const auto got = reader.bytes(piece.into.size());
+    if (got.size() != piece.into.size())
+      return fail(Code::corruption, "rank {} has sent too little", keeper);
+    std::copy(got.begin(), got.end(), piece.into.begin());
   }
   return {};
 }
 
-Result<std::optional<aggregate::Source>> Drain::source_of(const DrainTask& task) {
-  std::optional<aggregate::Source> none;
-  std::vector<Block> live;
-  for (const Manifest& manifest : manifests_)
-    if (!task.whole && manifest.origin.rank == task.id.rank) live = live_blocks(manifest, task.id);
-  if (!task.whole && live.empty()) return none;
-  auto& place = store::place_in(places_.nodes, task.directory);
-  auto segment = store::SegmentFile::open(place, task.id, origin_.store, {});
-  if (!segment) {
-    damaged_.push_back({task.id, FileKind::segment, task.place});
-    return Unexpected(segment.error());
-  }
-  aggregate::Source source{task.id, std::make_shared<store::SegmentFile>(*std::move(segment)), {}};
-  for (const Block& block : source.file->blocks())
-    source.needed.push_back(task.whole ||
-                            std::binary_search(live.begin(), live.end(), block, by_content));
-  leave_out_copied(task, source);
-  const bool any =
-      std::find(source.needed.begin(), source.needed.end(), true) != source.needed.end();
-  return any ? std::optional(std::move(source)) : none;
+void Drain::note_damaged(const SegmentId& id) {
+  for (const DrainTask& task : work_.tasks)
+    if (task.id == id) damaged_.push_back({id, FileKind::segment, task.place});
 }
 
-void Drain::leave_out_copied(const DrainTask& task, aggregate::Source& source) const {
-  for (const std::string& directory : task.copied) {
-    auto& place = store::place_in(places_.sight, directory);
-    auto copy = store::SegmentFile::open(place, task.id, origin_.store, {}, FileKind::copy);
-    if (!copy) {
-      places_.log.warn("global tier: {}; it is written again", copy.error().message());
-      continue;
-    }
-    copy->sort_blocks();
-    const auto& blocks = source.file->blocks();
-    for (std::size_t i = 0; i < blocks.size(); ++i)
-      if (copy->find(blocks[i].fingerprint, blocks[i].length) != nullptr) source.needed[i] = false;
+Result<void> Drain::write(std::vector<DrainShare> shares) {
+  std::vector<Manifest> manifests;
+  std::vector<aggregate::MemberManifest> carried;
+  for (DrainShare& share : shares) {
+    carried.push_back({share.manifest.origin.rank, std::move(share.manifest_bytes)});
+    manifests.push_back(std::move(share.manifest));
+    std::move(share.sources.begin(), share.sources.end(), std::back_inserter(sources_));
+    source_places_.insert(share.places.begin(), share.places.end());
   }
-}
-
-Result<void> Drain::write() {
-  const SegmentId id{origin_.key, set_.number};
-  const std::string name = format::bundle_name(id);
-  const std::string temporary = format::temporary_name(name);
-  (void)places_.global.remove(temporary);  // left by a drain that did not end
-  const auto plan = aggregate::plan_bundle(sources_, manifests_,
+  std::sort(sources_.begin(), sources_.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
+  const auto plan = aggregate::plan_bundle(sources_, manifests,
                                            aggregate::extent_bytes_for(places_.memory_bytes));
   const aggregate::Tools tools{
       places_.global,
@@ -147,21 +226,25 @@ Result<void> Drain::write() {
       [&](std::span<const std::span<const std::byte>> blocks, std::span<Fingerprint> names) {
         places_.hasher.hash(blocks, names);
       },
+      [&](std::span<const aggregate::Piece> pieces, std::optional<std::size_t>& damaged) {
+        return read(pieces, damaged);
+      },
       places_.encoders,
       places_.memory_bytes,
       cancelled_};
+  const SegmentId id{origin_.key, work_.set.number};
+  const std::string name = format::bundle_name(id);
+  const std::string temporary = format::temporary_name(name);
+  (void)places_.global.remove(temporary);  // left by a drain that did not end
   format::SegmentHeader header{origin_, hash_, block_bytes_};
-  header.origin.rank = set_.number;
+  header.origin.rank = work_.set.number;
   const bool early = planted(Mistake::drain_early);
   std::optional<std::size_t> damaged;
   auto written = aggregate::write_bundle(tools, early ? name : temporary, header, sources_, plan,
-                                         carried_, damaged);
-  if (damaged) {
-    const SegmentId& source = sources_[*damaged].id;
-    const auto task = std::find_if(tasks_.begin(), tasks_.end(),
-                                   [&](const DrainTask& each) { return each.id == source; });
-    damaged_.push_back({source, FileKind::segment, task->place});
-  }
+                                         carried, damaged);
+  if (damaged)
+    damaged_.push_back(
+        {sources_[*damaged].id, FileKind::segment, source_places_.at(sources_[*damaged].id)});
   Result<void> done;
   if (!written) done = Unexpected(written.error());
   if (written && !early) done = publish(temporary, name);

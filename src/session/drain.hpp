@@ -1,47 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // A version of a set of ranks on its way to the global tier: the blocks that the tier lacks, merged
-// and encoded, and the ranks' manifests, in one file. It runs in the background of the rank that
-// aggregates the set, on a worker of its own.
+// and encoded, and the ranks' manifests, in one file. It runs in the background, on a worker of its
+// own: in the rank that aggregates the set, and in those that it asks.
 #pragma once
 
 #include <belay/result.hpp>
 
-#include "aggregate/bundle_plan.hpp"
 #include "aggregate/bundle_writer.hpp"
 #include "aggregate/sets.hpp"
 #include "base/log.hpp"
 #include "base/nouns.hpp"
-#include "catalog/whereabouts.hpp"
 #include "codec/choice.hpp"
+#include "comm/group.hpp"
 #include "fingerprint/hasher.hpp"
 #include "os/clock.hpp"
+#include "session/drain_share.hpp"
+#include "session/inquiry.hpp"
 #include "session/needs_wire.hpp"
 #include "store/tier.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace belay::session {
-
-/// A segment that a member of the set looks after.
-struct DrainTask {
-  SegmentId id;
-  /// Ranks that its own rank knows nothing of count on it: all blocks, not only those that are live
-  /// in that rank's manifest.
-  bool whole = false;
-  catalog::Whereabouts::Place place = 0;  ///< where the segment lies
-  std::string directory;                  ///< the same
-  std::vector<std::string> copied;        ///< directories of the global tier that have blocks of it
-};
-
-/// What one rank drains: a set's segments, or nothing.
-struct DrainShare {
-  aggregate::RankSet set;
-  std::vector<DrainTask> tasks;
-};
 
 /// What a drain works with; all of it outlives the drain.
 struct DrainPlaces {
@@ -52,16 +37,23 @@ struct DrainPlaces {
   codec::Chooser& chooser;
   os::Clock& clock;
   Log& log;
+  /// Through which members of sets are asked; all ranks drain then, at the same time. nullptr: a
+  /// set's files are all on its aggregator's node.
+  ranks::Group* group = nullptr;
   unsigned encoders = 0;           ///< threads of their own; 0: none
   std::uint64_t memory_bytes = 0;  ///< for extents on their way
 };
 
+/// What one rank has to do with it.
+struct DrainWork {
+  aggregate::RankSet set;        ///< that it aggregates; perhaps none
+  std::vector<DrainTask> tasks;  ///< of the ranks whose files it reads
+};
+
 class Drain {
  public:
-  /// `manifest` is this rank's of the version, which exists. `set`: the ranks that this one drains,
-  /// perhaps none; `tasks`: their segments, by rising id.
-  Drain(DrainPlaces places, const Manifest& manifest, aggregate::RankSet set,
-        std::vector<DrainTask> tasks);
+  /// `manifest` is this rank's of the version, which exists.
+  Drain(DrainPlaces places, const Manifest& manifest, DrainWork work);
 
   /// The job.
   void run();
@@ -81,31 +73,34 @@ class Drain {
   const std::optional<SegmentId>& bundle() const { return bundle_; }
   /// Segments that have blocks in it.
   const std::vector<SegmentId>& bundled() const { return bundled_; }
-  /// Segments of this node that could not be read.
+  /// Segments that could not be read.
   const std::vector<LostFile>& damaged() const { return damaged_; }
   const aggregate::WrittenBundle& written() const { return written_; }
 
  private:
-  Result<void> drain();
-  Result<Manifest> read_manifest(Rank rank);
-  Result<void> find_sources();
-  /// Unset: the tier has all that is needed of it.
-  Result<std::optional<aggregate::Source>> source_of(const DrainTask& task);
-  /// Of blocks that are needed, those that the tier has are not any more.
-  void leave_out_copied(const DrainTask& task, aggregate::Source& source) const;
-  Result<void> write();
+  Result<void> drain_node();
+  Result<void> drain_across();
+  Result<OwnShare> open_share(Rank rank);
+  /// Asks the members for what they bring.
+  Result<std::vector<DrainShare>> gather_shares();
+  Result<Letters> ask(const Letters& questions);
+  std::vector<std::byte> answer(std::span<const std::byte> question);
+  Result<void> read(std::span<const aggregate::Piece> pieces, std::optional<std::size_t>& damaged);
+  Result<void> read_remote(Rank keeper, std::span<const aggregate::Piece> pieces,
+                           std::span<const std::byte> bytes, std::optional<std::size_t>& damaged);
+  Result<void> write(std::vector<DrainShare> shares);
   Result<void> publish(const std::string& temporary, const std::string& name);
+  void note_damaged(const SegmentId& id);
 
   DrainPlaces places_;
   Origin origin_;
   HashKind hash_;
   std::uint32_t block_bytes_;
   std::vector<SegmentId> segments_;
-  aggregate::RankSet set_;
-  std::vector<DrainTask> tasks_;
-  std::vector<aggregate::MemberManifest> carried_;
-  std::vector<Manifest> manifests_;
+  DrainWork work_;
+  std::map<Rank, Result<OwnShare>> own_;  ///< of ranks whose files this one reads
   std::vector<aggregate::Source> sources_;
+  std::map<SegmentId, catalog::Whereabouts::Place> source_places_;
   Result<void> result_;
   std::optional<SegmentId> bundle_;
   std::vector<SegmentId> bundled_;

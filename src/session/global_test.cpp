@@ -278,6 +278,40 @@ TEST_F(GlobalTest, WithoutNodesEverythingIsThere) {
   expect_restored(5);
 }
 
+TEST_F(GlobalTest, SetsReachOverNodesWhereTheWorkerMayCommunicate) {
+  background_ = "thread";
+  places_ = {0, 1, 1, 2, 3};
+  take_versions(1, 7);
+  EXPECT_EQ(paths_with("/pfs/global/node-0/bundle-").size(), 2u) << "of versions 3 and 6";
+  for (const char* node : {"1", "2", "3"})
+    EXPECT_TRUE(paths_with(std::string("/pfs/global/node-") + node + "/bundle-").empty());
+  EXPECT_EQ(manifests_in("/pfs/global/node-0"), 10u);
+  lose_all_nodes();
+  expect_restored(6);
+  lose_all_nodes();
+  background_ = "inline";
+  places_ = {4, 4, 0, 0, 1};
+  expect_restored(6);
+}
+
+TEST_F(GlobalTest, ASegmentThatAnotherNodeCannotReadFailsTheDrainAndNothingElse) {
+  background_ = "thread";
+  play([&](Rank rank, Session& session, TieredState& state) {
+    take(rank, session, state, 1);
+    take(rank, session, state, 2);
+    must(session.wait());
+    if (rank == 2) damage("/store/node-2/segment-000001-0000000001");
+    take(rank, session, state, 3);
+    EXPECT_EQ(listed(session), "3 local, 2 local");
+    EXPECT_NE(session.stats().last_failure.find("global tier"), std::string::npos);
+    // Its blocks are unsafe now, and are written again.
+    for (std::uint64_t step = 4; step <= 6; ++step) take(rank, session, state, step);
+    EXPECT_EQ(listed(session), "6 local+global, 5 local");
+  });
+  lose_all_nodes();
+  expect_restored(6);
+}
+
 TEST_F(GlobalTest, AThreadOfItsOwnDrainsWhileVersionsGoOn) {
   background_ = "thread";
   play([&](Rank rank, Session& session, TieredState& state) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "aggregate/sets.hpp"
 #include "base/try.hpp"
 #include "os/host.hpp"
 #include "session/core.hpp"
@@ -185,6 +186,22 @@ unsigned encode_threads(const Settings& settings, const Seams& seams, Rank ranks
   return std::clamp(os::usable_processors() / (2 * sets), 1u, kMostHashThreads);
 }
 
+/// Collective. A group for drains, if sets of ranks shall reach over nodes and that makes fewer of
+/// them; null if not, or if the worker must not communicate.
+Result<std::unique_ptr<ranks::Group>> group_for_drains(ranks::Group& group,
+                                                       const Settings& settings,
+                                                       const std::vector<dedup::Node>& nodes,
+                                                       Log& log) {
+  const std::size_t over = aggregate::sets_over_nodes(group.size(), settings.aggregate).size();
+  if (!settings.has_global_tier() || settings.background != Background::thread ||
+      over >= aggregate::sets_on_nodes(nodes, settings.aggregate).size())
+    return std::unique_ptr<ranks::Group>();
+  auto second = group.duplicate();
+  if (second || second.error().code() != Code::unsupported) return second;
+  log.info("each node has files of its own on the global tier: {}", second.error().message());
+  return std::unique_ptr<ranks::Group>();
+}
+
 unsigned hash_threads(const Seams& seams, Rank ranks_on_node) {
   if (seams.hash_threads != 0) return seams.hash_threads;
   return std::clamp(os::usable_processors() / ranks_on_node, 1u, kMostHashThreads);
@@ -259,6 +276,8 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
     BELAY_TRY(within("open", check_levels(parts.settings, parts.nodes)));
     BELAY_ASSIGN(parts.voyages,
                  within("open", group_for_voyages(*group, parts.settings, *parts.log)));
+    BELAY_ASSIGN(parts.drains,
+                 within("open", group_for_drains(*group, parts.settings, parts.nodes, *parts.log)));
   }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank brings to its set's bundle: its manifest, and the segments that it looks after.
+#pragma once
+
+#include <belay/result.hpp>
+
+#include "aggregate/bundle_plan.hpp"
+#include "base/log.hpp"
+#include "base/nouns.hpp"
+#include "catalog/whereabouts.hpp"
+#include "session/needs_wire.hpp"
+#include "store/segment_file.hpp"
+#include "store/tier.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace belay::session {
+
+/// A segment that a rank looks after.
+struct DrainTask {
+  SegmentId id;
+  Rank keeper = 0;  ///< the rank that does
+  /// Ranks that its own rank knows nothing of count on it: all blocks, not only those that are live
+  /// in that rank's manifest.
+  bool whole = false;
+  catalog::Whereabouts::Place place = 0;  ///< where the segment lies
+  std::string directory;                  ///< the same
+  std::vector<std::string> copied;        ///< directories of the global tier that have blocks of it
+};
+
+/// Where a rank's files are, and what is on the global tier.
+struct DrainSources {
+  store::Tier& nodes;  ///< where manifests and segments are
+  store::Tier& sight;  ///< all of the global tier can be read here
+  Log& log;
+};
+
+/// As aggregators see it.
+struct DrainShare {
+  std::vector<std::byte> manifest_bytes;
+  Manifest manifest;
+  std::vector<aggregate::Source> sources;                   ///< with blocks that the tier lacks
+  std::map<SegmentId, catalog::Whereabouts::Place> places;  ///< of these
+
+  std::vector<std::byte> encode() const;
+  static Result<DrainShare> decode(std::span<const std::byte> bytes);
+};
+
+/// As the rank itself sees it, or one that reads the files of the same node.
+class OwnShare {
+ public:
+  /// `origin` is that of the manifest. `tasks` of other keepers are left out. Segments that cannot
+  /// be read are added to `damaged`.
+  static Result<OwnShare> open(const DrainSources& from, const Origin& origin,
+                               const std::vector<DrainTask>& tasks, std::vector<LostFile>& damaged);
+
+  const DrainShare& share() const { return share_; }
+  /// Bytes of a segment, as its source says where they are.
+  Result<void> read(const SegmentId& id, std::uint64_t begin, std::span<std::byte> into);
+
+ private:
+  Result<void> open_segment(const DrainSources& from, const DrainTask& task,
+                            std::vector<LostFile>& damaged);
+
+  DrainShare share_;
+  std::map<SegmentId, store::SegmentFile> files_;
+};
+
+}  // namespace belay::session
