@@ -43,8 +43,8 @@ struct Application {
 };
 
 std::vector<Application> applications(bool quick) {
-  if (quick) return {{"pic", {"--size", "128", "--particles", "16"}, 4}};
-  return {{"hydro", {"--size", "96"}, 400}, {"pic", {"--size", "512", "--particles", "16"}, 4}};
+  if (quick) return {{"pic", {"--size", "64", "--particles", "8"}, 4}};
+  return {{"hydro", {"--size", "96"}, 400}, {"pic", {"--size", "128", "--particles", "16"}, 4}};
 }
 
 struct Case {
