@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the trials showed, for people and for the record. `findings` has `rows`, as run_trials()
-// gives them, and `name_ms`.
+// What the trials showed, for people and for the record. Rows are as run_trials() gives them.
 #pragma once
 
 #include "measure/report.hpp"
@@ -19,9 +18,12 @@ using Json = nlohmann::json;
 /// is none of them, MBps is left out: `wins` is the case that is better at the lowest.
 Json break_even(const Json& rows);
 
-/// The configurations of table 5 of Islam et al., "McrEngine: a scalable checkpointing system using
-/// data-aware aggregation and compression", in the measure of its figures 10 to 13.
-void print_tables(const Json& findings);
-std::vector<Target> targets_of(const Json& findings);
+/// Tables have the configurations of table 5 of Islam et al., "McrEngine: a scalable checkpointing
+/// system using data-aware aggregation and compression", in the measure of its figures 10 to 13.
+void print_legend(double name_ms);
+/// Of one kind of contents.
+void print_rows(const Json& rows);
+void print_break_even(const Json& points);
+std::vector<Target> targets_of(const Json& rows);
 
 }  // namespace belay::bench

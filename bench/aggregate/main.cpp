@@ -111,6 +111,7 @@ class Findings {
       ++failures_;
       return;
     }
+    print_rows(*found);
     for (const Json& row : *found) rows_.push_back(row);
   }
   const Json& rows() const { return rows_; }
@@ -121,32 +122,24 @@ class Findings {
   int failures_ = 0;
 };
 
-void announce(const std::string& what) {
-  fmt::print("{}\n", what);
-  std::fflush(stdout);
-}
-
 int run_all(const Arguments& arguments) {
   allow_many_ranks();
   fs::create_directories(arguments.directory);
   if (arguments.json.has_parent_path()) fs::create_directories(arguments.json.parent_path());
+  print_legend(arguments.name_ms);
+  std::fflush(stdout);
   Findings findings;
-  if (arguments.wants("fields")) {
-    announce("fields");
-    findings.add("fields", measure("fields", {}, arguments));
-  }
+  if (arguments.wants("fields")) findings.add("fields", measure("fields", {}, arguments));
   for (const Application& application : applications(arguments.quick))
-    if (arguments.wants(application.name)) {
-      announce(application.name);
+    if (arguments.wants(application.name))
       findings.add(application.name, measure(application, arguments));
-    }
   Json result = {{"machine", describe_machine(arguments.directory)},
                  {"quick", arguments.quick},
                  {"name_ms", arguments.name_ms},
                  {"rows", findings.rows()},
                  {"break_even", break_even(findings.rows())}};
-  print_tables(result);
-  const std::vector<Target> targets = targets_of(result);
+  print_break_even(result.at("break_even"));
+  const std::vector<Target> targets = targets_of(findings.rows());
   result["targets"] = to_json(targets);
   write_json(arguments.json, result);
   print_targets(targets);
