@@ -21,8 +21,9 @@ struct Sample {
   double restore_ms = 0;   ///< restore() alone, after it
   double files = 0;        ///< of the version, there
   double file_bytes = 0;
-  double read_bytes = 0;
-  double write_names = 0;  ///< operations on names, until the version is there
+  double read_bytes = 0;       ///< by restore()
+  double rewritten_bytes = 0;  ///< to the global tier, by restore()
+  double write_names = 0;      ///< operations on names, until the version is there
   double read_names = 0;
 };
 
@@ -142,6 +143,7 @@ class Trials {
     sample.restore_ms = watch.elapsed_ms(team_);
     const Traffic after = tier_.traffic();
     sample.read_bytes = static_cast<double>(after.read_bytes - before.read_bytes);
+    sample.rewritten_bytes = static_cast<double>(after.written_bytes - before.written_bytes);
     sample.read_names = static_cast<double>(after.name_operations - before.name_operations);
     if (contents_.checksum() != checksum_) die("restore() gave other contents");
     must("close", session.close());
@@ -168,6 +170,7 @@ Json to_row(const Json& trial, const std::vector<Sample>& samples) {
   add("files", &Sample::files);
   add("file_bytes", &Sample::file_bytes);
   add("read_bytes", &Sample::read_bytes);
+  add("rewritten_bytes", &Sample::rewritten_bytes);
   add("write_names", &Sample::write_names);
   add("read_names", &Sample::read_names);
   return row;
