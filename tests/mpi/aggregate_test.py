@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real jobs whose ranks share files on the global tier: so many ranks into so many files, a kill,
+the loss of all local disks, a restart from the tier, and the memory of whoever writes the files."""
+import collections
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from global_tier_test import descendants
+
+SECONDS = 60  # for one job; a hang is a failure
+RANKS = 8
+JOB = [os.environ["EXAMPLE"], "--rows", "200", "--cols", "256", "--steps", "40"]
+# Particles all over the place, so that no two blocks are equal: 40 MiB of them.
+LARGE_JOB = [os.environ["LARGE_EXAMPLE"], "--size", "64", "--particles", "16", "--steps", "3"]
+LARGE_RANKS = 4
+MIB = 1 << 20
+
+
+def environment(place, **more):
+    return os.environ | {
+        "BELAY_STORE": str(place / "local"), "BELAY_GLOBAL": str(place / "global"),
+        "BELAY_LEVELS": "local:1,global:1", "BELAY_INTERVAL": "2 calls",
+        "TMPDIR": str(place), "OMPI_MCA_btl_vader_backing_directory": str(place),
+    } | more
+
+
+def launch(place, ranks, job, options, output):
+    return subprocess.Popen([os.environ["MPIEXEC"], "-n", str(ranks), *job],
+                            env=environment(place, **options), stdout=output,
+                            stderr=subprocess.STDOUT)
+
+
+def finish(launcher):
+    """The process is gone afterwards, come what may."""
+    try:
+        return launcher.wait(SECONDS)
+    finally:
+        if launcher.poll() is None:
+            kill(launcher)
+
+
+def kill(launcher):
+    for process in descendants(launcher.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    launcher.wait(SECONDS)
+
+
+def files_of_versions(place):
+    """How many files each version has on the global tier, by run and version."""
+    count = collections.Counter()
+    for file in (place / "global").glob("node-*/*"):
+        if name := re.fullmatch(r"bundle-(\d+)-(\d+)-\d+", file.name):
+            count[int(name[1]), int(name[2])] += 1
+    return count
+
+
+def peak_bytes(process):
+    """Of resident memory, so far."""
+    status = pathlib.Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    return int(re.search(r"^VmHWM:\s+(\d+) kB$", status, re.M)[1]) * 1024
+
+
+def rank_of(process):
+    variables = pathlib.Path(f"/proc/{process}/environ").read_bytes()
+    return int(re.search(rb"\0OMPI_COMM_WORLD_RANK=(\d+)\0", variables)[1])
+
+
+class Aggregate(unittest.TestCase):
+    calm = None  # the digest of a job that nobody disturbs
+
+    def setUp(self):
+        memory = pathlib.Path("/dev/shm")
+        self.place = pathlib.Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
+        self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
+
+    def run_job(self, **options):
+        path = self.place / "output"
+        with path.open("wb") as output, launch(self.place, RANKS, JOB, options, output) as launcher:
+            code = finish(launcher)
+        said = path.read_text(encoding="utf-8")
+        self.assertEqual(code, 0, said)
+        return said
+
+    def kill_after(self, versions, files, **options):
+        """Kills the job once so many versions have come to the global tier, whole."""
+        whole = set()
+        deadline = time.monotonic() + SECONDS
+        job = [*JOB, "--pace", "20"]
+        with launch(self.place, RANKS, job, options, subprocess.DEVNULL) as launcher:
+            while len(whole) < versions and launcher.poll() is None and time.monotonic() < deadline:
+                counted = files_of_versions(self.place)
+                whole |= {version for version, count in counted.items() if count == files}
+                self.assertLessEqual(max(counted.values(), default=0), files)
+                time.sleep(0.005)
+            ended = launcher.poll()
+            kill(launcher)
+        self.assertIsNone(ended, f"it ended with {len(whole)} versions of {files} files")
+        self.assertEqual(len(whole), versions)
+
+    def check_job(self, first, files, then, files_then):
+        """A job that is killed with the options of `first` goes on with those of `then`."""
+        if Aggregate.calm is None:
+            said = self.run_job(BELAY_LEVELS="local:1")
+            Aggregate.calm = re.search(r"^digest [0-9a-f]{16}$", said, re.M)[0]
+            shutil.rmtree(self.place / "local")
+        self.kill_after(2, files, **first)
+        shutil.rmtree(self.place / "local")
+        said = self.run_job(**then)
+        self.assertIn(self.calm, said)
+        self.assertRegex(said, r"restored version [0-9]+ at step [1-9]")
+        newest = max(files_of_versions(self.place).items())
+        self.assertEqual((newest[0][0], newest[1]), (2, files_then))
+        done = subprocess.run([os.environ["TOOL"], "check", "--store", self.place / "global"],
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_four_ranks_share_a_file(self):
+        options = {"BELAY_RANKS_PER_NODE": "4", "BELAY_AGGREGATE": "4", "BELAY_CODEC": "raw"}
+        self.check_job(options, 2, options, 2)
+
+    def test_nodes_of_unlike_size_and_a_restart_on_others(self):
+        # Nodes of 3, 3 and 2 ranks, each in sets of at most 2; then all ranks on one node.
+        self.check_job({"BELAY_RANKS_PER_NODE": "3", "BELAY_AGGREGATE": "2", "BELAY_CODEC": "auto"},
+                       5, {"BELAY_RANKS_PER_NODE": "8", "BELAY_CODEC": "auto"}, 1)
+
+    def measure_peaks(self, **options):
+        """The most memory that each rank of the large job had."""
+        peaks = {}
+        job = [*LARGE_JOB, "--pace", "200"]
+        with launch(self.place, LARGE_RANKS, job, options, subprocess.DEVNULL) as launcher:
+            deadline = time.monotonic() + SECONDS
+            while launcher.poll() is None and time.monotonic() < deadline:
+                for process in descendants(launcher.pid)[:-1]:
+                    with contextlib.suppress(OSError, TypeError):  # it ends just now
+                        peak, rank = peak_bytes(process), rank_of(process)
+                        peaks[rank] = max(peak, peaks.get(rank, 0))
+                time.sleep(0.02)
+            self.assertEqual(finish(launcher), 0)
+        self.assertEqual(sorted(peaks), list(range(LARGE_RANKS)))
+        return peaks
+
+    def test_whoever_writes_the_file_stays_within_the_memory_that_it_was_given(self):
+        bytes_of = {}
+        for codec in ("raw", "auto"):
+            with self.subTest(codec=codec):
+                peaks = self.measure_peaks(BELAY_STAGING="1MiB", BELAY_CODEC=codec)
+                others = max(peaks[rank] for rank in range(1, LARGE_RANKS))
+                # Extents on their way, what codecs need for them, the buffer that is written, and
+                # tables: far less than the ranks' 40 MiB.
+                self.assertLess(peaks[0] - others, 4 * MIB + 4 * MIB)
+                self.assertEqual(set(files_of_versions(self.place).values()), {1})
+                bytes_of[codec] = sum(file.stat().st_size for file in
+                                      (self.place / "global").glob("node-*/bundle-*"))
+                shutil.rmtree(self.place / "local")
+                shutil.rmtree(self.place / "global")
+        self.assertGreater(bytes_of["raw"], 32 * MIB)
+        self.assertLess(bytes_of["auto"], 0.95 * bytes_of["raw"])
+
+
+if __name__ == "__main__":
+    unittest.main()
