@@ -9,8 +9,8 @@ namespace {
 
 // A codec and an extent for each of these would cost more than it saves.
 constexpr std::uint64_t kSmallBytes = 100;
-constexpr const char* kSmallVariables = "small";
-constexpr const char* kUnnamed = "";  ///< blocks that only ranks of other sets know
+constexpr const char* kSmallVariables = "(small)";
+constexpr const char* kUnnamed = "(other)";  ///< blocks that only ranks of other sets know
 
 struct Content {
   Fingerprint fingerprint;
@@ -61,7 +61,7 @@ class Planner {
   void add_rest() {
     for (std::uint32_t i = 0; i < sources_.size(); ++i)
       for (const store::StoredBlock& block : sources_[i].blocks)
-        add({block.fingerprint, block.length}, kUnnamed, {});
+        add({block.fingerprint, block.length}, {kUnnamed}, {});
   }
 
   /// Every needed block that has the content of one in the bundle is in it as well.
@@ -83,17 +83,18 @@ class Planner {
                               : codec::elements_of(region.type, region.shape);
     const std::uint64_t blocks = manifest.blocks_of(region);
     for (std::uint64_t i = 0; i < blocks; ++i)
-      add({manifest.fingerprints[region.first_block + i], manifest.length_of(region, i)},
-          variable.name, elements);
+      add({manifest.fingerprints[region.first_block + i], manifest.length_of(region, i)}, variable,
+          elements);
   }
 
-  void add(const Content& content, const std::string& variable, const codec::Elements& elements) {
+  void add(const Content& content, const Variable& variable, const codec::Elements& elements) {
     const auto found = wanted_.find(content);
     if (found == wanted_.end()) return;
     const auto entry = static_cast<std::uint32_t>(plan_.blocks.size());
-    if (plan_.extents.empty() || plan_.extents.back().variable != variable ||
+    if (plan_.extents.empty() || variable_ != variable ||
         in_extent_ + content.length > extent_bytes_) {
-      plan_.extents.push_back({variable, elements, entry, 0});
+      plan_.extents.push_back({variable.name, elements, entry, 0});
+      variable_ = variable;
       in_extent_ = 0;
     }
     plan_.blocks.push_back(found->second);
@@ -108,6 +109,7 @@ class Planner {
   const std::uint64_t extent_bytes_;
   std::unordered_map<Content, PlannedBlock, ContentHash> wanted_;
   std::unordered_map<Content, std::uint32_t, ContentHash> entry_of_;
+  Variable variable_;  ///< of the last extent
   std::uint64_t in_extent_ = 0;
   BundlePlan plan_;
 };

@@ -183,7 +183,8 @@ Result<void> SessionCore::heal(const RestoreOptions& options) {
   healing_ = wanted;
   auto healed = checkpoint();
   healing_.reset();
-  if (auto settled = settle(Call::wait); !settled) healed = Unexpected(settled.error());
+  // On nodes; the way to the global tier takes its time.
+  if (auto settled = settle(Call::restore); !settled) healed = Unexpected(settled.error());
   if (!healed && healed.error().code() == Code::peer_lost) return Unexpected(healed.error());
   // What was restored is right, whether or not it is safe again: the next version tries anew.
   if (!healed) log_.warn("restore: not healed: {}", healed.error().message());

@@ -81,6 +81,7 @@ void SessionCore::end_with_others() {
   // All ranks are here, whatever they called: nobody waits for one that will not come.
   if (parts_.head) parts_.head->leave();
   auto ended = parts_.voyages ? parts_.voyages->close() : Result<void>{};
+  if (ended && parts_.drains) ended = parts_.drains->close();
   if (ended) ended = parts_.group->close();
   if (!ended) log_.warn("close: {}", ended.error().message());
 }
@@ -297,6 +298,7 @@ Result<void> SessionCore::close() {
     mark_closed();
     if (settled) settled = windows_.close();
     if (settled && parts_.voyages) settled = parts_.voyages->close();
+    if (settled && parts_.drains) settled = parts_.drains->close();
   }
   if (parts_.head) parts_.head->leave();
   parts_.claim.locks.clear();

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 // A codec and an entry in the index for each of these would cost more than it saves.
 constexpr std::uint64_t kSmallBytes = 100;
-constexpr std::string_view kSmallVariables = "small";
+constexpr std::string_view kSmallVariables = "(small)";
 
 using Regions = std::vector<std::pair<std::uint32_t, RegionRecord>>;
 

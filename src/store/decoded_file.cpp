@@ -12,8 +12,9 @@
 namespace belay::store {
 namespace {
 
-// Two threads that read on, each at the border of two extents.
-constexpr std::size_t kRecent = 4;
+// Enough for threads that read on, each at the border of two extents, and for a part that is wanted
+// in another order than it is in.
+constexpr std::uint64_t kRecentBytes = std::uint64_t{64} << 20;
 
 Unexpected read_only() {
   return fail(Code::invalid_argument, "a file that is decoded can only be read");
@@ -76,20 +77,31 @@ Result<void> DecodedFile::decode(const format::Extent& extent, std::span<std::by
   return done;
 }
 
-Result<std::shared_ptr<const DecodedFile::Decoded>> DecodedFile::decoded(std::size_t number) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& each : recent_)
-      if (each->extent == number) return each;
-  }
-  auto fresh = std::make_shared<Decoded>();
-  fresh->extent = number;
-  fresh->bytes.resize(extents_[number].extent.raw_bytes);
-  BELAY_TRY(decode(extents_[number].extent, fresh->bytes));
+std::shared_ptr<DecodedFile::Decoded> DecodedFile::slot_of(std::size_t number) {
   const std::lock_guard lock(mutex_);
-  if (recent_.size() == kRecent) recent_.erase(recent_.begin());
-  recent_.push_back(fresh);
-  return std::shared_ptr<const Decoded>(std::move(fresh));
+  const auto is_it = [&](const auto& each) { return each->extent == number; };
+  const auto found = std::find_if(recent_.begin(), recent_.end(), is_it);
+  auto slot = found == recent_.end() ? std::make_shared<Decoded>() : *found;
+  slot->extent = number;
+  if (found != recent_.end()) recent_.erase(found);
+  recent_.push_back(slot);
+  std::uint64_t bytes = 0;
+  for (const auto& each : recent_) bytes += extents_[each->extent].extent.raw_bytes;
+  while (bytes > kRecentBytes && recent_.size() > 1) {
+    bytes -= extents_[recent_.front()->extent].extent.raw_bytes;
+    recent_.erase(recent_.begin());
+  }
+  return slot;
+}
+
+Result<std::shared_ptr<const DecodedFile::Decoded>> DecodedFile::decoded(std::size_t number) {
+  const auto slot = slot_of(number);
+  std::call_once(slot->once, [&] {
+    slot->bytes.resize(extents_[number].extent.raw_bytes);
+    slot->done = decode(extents_[number].extent, slot->bytes);
+  });
+  if (!slot->done) return Unexpected(slot->done.error());
+  return std::shared_ptr<const Decoded>(slot);
 }
 
 std::unique_ptr<codec::Workspace> DecodedFile::take_workspace() {

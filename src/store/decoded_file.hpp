@@ -43,8 +43,11 @@ class DecodedFile final : public os::File {
 
     std::uint64_t end() const { return begin + extent.raw_bytes; }
   };
+  /// Decoded by whoever comes first; others wait for it.
   struct Decoded {
     std::size_t extent = 0;
+    std::once_flag once;
+    Result<void> done;
     std::vector<std::byte> bytes;
   };
 
@@ -53,14 +56,15 @@ class DecodedFile final : public os::File {
   Result<void> decode(const format::Extent& extent, std::span<std::byte> raw);
   /// Kept for a while, since a next read will want the rest of it.
   Result<std::shared_ptr<const Decoded>> decoded(std::size_t extent);
+  std::shared_ptr<Decoded> slot_of(std::size_t extent);
   std::unique_ptr<codec::Workspace> take_workspace();
   void give_back(std::unique_ptr<codec::Workspace> workspace);
 
   std::shared_ptr<os::File> file_;
   std::vector<Placed> extents_;
   std::uint64_t end_ = 0;
-  std::mutex mutex_;  ///< of what follows
-  std::vector<std::shared_ptr<const Decoded>> recent_;
+  std::mutex mutex_;                              ///< of what follows
+  std::vector<std::shared_ptr<Decoded>> recent_;  ///< the latest last
   std::vector<std::unique_ptr<codec::Workspace>> workspaces_;
 };
 
