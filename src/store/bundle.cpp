@@ -111,6 +111,11 @@ Result<std::vector<format::BundledBlock>> Bundle::blocks_of(std::size_t segment)
   return blocks;
 }
 
+void Bundle::release() {
+  const std::lock_guard lock(mutex_);
+  if (decoded_) decoded_->release();
+}
+
 Result<void> Bundle::read_entry(std::uint32_t entry, std::uint64_t offset,
                                 std::span<std::byte> bytes) {
   BELAY_TRY(within(where_, load_index()));

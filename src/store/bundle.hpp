@@ -39,6 +39,8 @@ class Bundle {
   Result<std::vector<format::BundledBlock>> blocks_of(std::size_t segment);
   /// Decoded bytes of an entry of the index, from `offset` in it on. Zeros where it is damaged.
   Result<void> read_entry(std::uint32_t entry, std::uint64_t offset, std::span<std::byte> bytes);
+  /// Nobody will want more of it soon.
+  void release();
 
  private:
   Result<void> load();

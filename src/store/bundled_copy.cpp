@@ -71,6 +71,10 @@ class CopyFile final : public ReadOnlyFile {
         tail_(std::move(tail)),
         tail_begin_(blocks_.empty() ? front_.size() : blocks_.back().end()) {}
 
+  ~CopyFile() override {
+    for (const auto& bundle : bundles_) bundle->release();
+  }
+
   Result<std::uint64_t> size() override { return tail_begin_ + tail_.size(); }
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> bytes) override {
     const std::uint64_t all = tail_begin_ + tail_.size();

@@ -104,6 +104,12 @@ Result<std::shared_ptr<const DecodedFile::Decoded>> DecodedFile::decoded(std::si
   return std::shared_ptr<const Decoded>(slot);
 }
 
+void DecodedFile::release() {
+  const std::lock_guard lock(mutex_);
+  recent_.clear();
+  workspaces_.clear();
+}
+
 std::unique_ptr<codec::Workspace> DecodedFile::take_workspace() {
   const std::lock_guard lock(mutex_);
   if (workspaces_.empty()) return std::make_unique<codec::Workspace>();
