@@ -23,9 +23,11 @@ std::span<const Codec* const> all_codecs() {
   static const SlabCodec lorenzo_zstd(CodecId::lorenzo_zstd, "lorenzo-zstd", Transform::lorenzo,
                                       Library::zstd);
   static const ZstdLongCodec zstd_long;
-  static const std::array<const Codec*, 8> codecs = {&raw,          &lz4,         &shuffle_lz4,
+  static const SlabCodec delta3_zstd(CodecId::delta3_zstd, "delta3-zstd", Transform::delta3,
+                                     Library::zstd);
+  static const std::array<const Codec*, 9> codecs = {&raw,          &lz4,         &shuffle_lz4,
                                                      &shuffle_zstd, &delta1_zstd, &delta2_zstd,
-                                                     &lorenzo_zstd, &zstd_long};
+                                                     &lorenzo_zstd, &zstd_long,   &delta3_zstd};
   return codecs;
 }
 

@@ -15,7 +15,7 @@
 namespace belay::codec {
 
 /// Which transforms a codec makes before it compresses.
-enum class Transform { none, shuffle, delta1, delta2, lorenzo };
+enum class Transform { none, shuffle, delta1, delta2, delta3, lorenzo };
 
 struct Layout {
   std::uint32_t record_bytes = 1;  ///< 1 to 255

@@ -292,6 +292,7 @@ INSTANTIATE_TEST_SUITE_P(All, CodecConformance,
 TEST(CodecRegistry, IsInTheOrderOfIdsAndHasNoOther) {
   EXPECT_TRUE(std::is_sorted(all_codecs().begin(), all_codecs().end(),
                              [](const Codec* a, const Codec* b) { return a->id() < b->id(); }));
+  EXPECT_EQ(all_codecs().back()->id(), kLastCodec);
   EXPECT_EQ(codec_of(CodecId::absent), nullptr);
   EXPECT_EQ(codec_of(static_cast<CodecId>(999)), nullptr);
   EXPECT_EQ(codec_named("auto"), nullptr);

@@ -119,7 +119,7 @@ def segments():
         REPAIRED + segment([9, 9], 1, lambda e: [e[0], (1 << 64) - e[0]] + e[2:]))
     put("segment", "extents-overlap", REPAIRED + segment([9, 9], 1, lambda e: [128] + e[1:]))
     put("segment", "extent-without-entries", REPAIRED + segment([9], 1, lambda e: e[:4] + [0, 0, 0]))
-    put("segment", "unknown-codec", REPAIRED + segment([9], 1, lambda e: e[:5] + [9, 0]))
+    put("segment", "unknown-codec", REPAIRED + segment([9], 1, lambda e: e[:5] + [99, 0]))
     put("segment", "length-0", REPAIRED + segment([0], 1))
     put("segment", "length-past-block", REPAIRED + segment([513], 1))
     four = [64, 3, 64, 5]
@@ -221,6 +221,7 @@ def options():
 
 
 RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
+DELTA3_ZSTD = 9
 
 
 def encoded(codec, raw_bytes, data):
@@ -249,6 +250,8 @@ def codecs():
     put("codec", "shuffle-zstd", encoded(SHUFFLE_ZSTD, 400, planes(2, lengths=[len(run)] * 2, data=run)))
     put("codec", "delta1", encoded(DELTA1_ZSTD, 32, planes(4, [1], 4, lengths=[8] * 4)))
     put("codec", "delta2", encoded(DELTA2_ZSTD, 64, planes(8, [2, 2], 4, lengths=[8] * 8)))
+    put("codec", "delta3", encoded(DELTA3_ZSTD, 32, planes(4, [1, 1, 1], 4, lengths=[8] * 4)))
+    put("codec", "delta3-with-two-strides", encoded(DELTA3_ZSTD, 32, planes(4, [1, 1], 4, lengths=[8] * 4)))
     put("codec", "lorenzo", encoded(LORENZO_ZSTD, 800, planes(4, [1, 5, 20], 4, lengths=[len(run)] * 4, data=run)))
     put("codec", "lorenzo-big-endian", encoded(LORENZO_ZSTD, 32, planes(2, [1, 4, 8, 12], 2, 1, lengths=[16] * 2)))
     put("codec", "zstd-long", encoded(ZSTD_LONG, 32, frame))
@@ -261,7 +264,8 @@ def codecs():
     put("codec", "stride-past-the-end", encoded(DELTA1_ZSTD, 32, planes(4, [8], 4, lengths=[8] * 4)))
     put("codec", "strides-255", encoded(LORENZO_ZSTD, 32, b"\4\4\0\xff" + bytes(range(200))))
     field = struct.pack("<60d", *(300 + i / 8 for i in range(60)))
-    for codec in (RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG):
+    for codec in (RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG,
+                  DELTA3_ZSTD):
         description = struct.pack("<BBBB4B", 2, 8, 1, 2, 6, 10, 0, 0)
         put("codec", f"encode-{codec}", REPAIRED + bytes([codec]) + description + field)
 
