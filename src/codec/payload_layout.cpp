@@ -82,10 +82,6 @@ bool is_sound(Transform transform, const Layout& layout, std::size_t raw_bytes) 
 
 }  // namespace
 
-std::size_t Layout::slab_records() const {
-  return std::max<std::size_t>(kSlabBytes / record_bytes / 32 * 32, 32);
-}
-
 Layout layout_for(Transform transform, const Elements& elements, std::size_t raw_bytes) {
   Layout layout;
   if (transform == Transform::none) return layout;

@@ -24,12 +24,9 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 
   std::size_t header_bytes() const { return 4 + 8 * std::size_t{differences.strides}; }
-  std::size_t slab_records() const;
   /// Planes are the bytes themselves.
   bool is_plain() const { return record_bytes == 1 && differences.strides == 0; }
 };
-
-inline constexpr std::size_t kSlabBytes = std::size_t{1} << 20;
 
 /// The layout that suits these elements. Any description will do.
 Layout layout_for(Transform transform, const Elements& elements, std::size_t raw_bytes);

@@ -115,7 +115,7 @@ std::string shown(const Elements& elements, std::size_t bytes) {
   return text;
 }
 
-/// More than any codec adds: a word for each plane of each slab, and the frame around it.
+/// More than any codec adds: a word for each plane, and the frame around it.
 std::size_t room_for(std::size_t raw_bytes) { return raw_bytes + raw_bytes / 8 + 255 * 64 + 4096; }
 
 class CodecConformance : public ::testing::TestWithParam<const Codec*> {
@@ -162,7 +162,7 @@ TEST_P(CodecConformance, GivesBackWhateverBytesItGot) {
   }
 }
 
-TEST_P(CodecConformance, GivesBackExtentsOfManySlabs) {
+TEST_P(CodecConformance, GivesBackLargeExtents) {
   Random random(2);
   for (int i = 0; i < 12; ++i) {
     const Elements elements = random_elements(random);

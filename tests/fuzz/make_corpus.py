@@ -229,7 +229,7 @@ def encoded(codec, raw_bytes, data):
 
 
 def planes(record, strides=(), number=0, big_endian=0, tail=b"", lengths=(), data=None):
-    """Of a slab: stored as they are, unless `data` has what lengths are to be put in front of."""
+    """Stored as they are, unless `data` has what lengths are to be put in front of."""
     head = struct.pack(f"<BBBB{len(strides)}Q", record, number, big_endian, len(strides), *strides) + tail
     return head + b"".join(struct.pack("<I", n) + (data or bytes(range(n))) for n in lengths)
 
@@ -246,6 +246,10 @@ def codecs():
     put("codec", "raw", encoded(RAW, 3, b"abc"))
     put("codec", "lz4-stored", encoded(LZ4, 5, planes(1, lengths=[5])))
     put("codec", "lz4-block", encoded(LZ4, 25, planes(1, lengths=[len(small_lz4)], data=small_lz4)))
+    put("codec", "lz4-constant", encoded(LZ4, 500, planes(1, lengths=[1])))
+    put("codec", "shuffle-zstd-constant", encoded(SHUFFLE_ZSTD, 403, planes(4, tail=b"xyz", lengths=[1, 1, 100, 1])))
+    put("codec", "fewer-bytes-than-a-record", encoded(SHUFFLE_ZSTD, 3, planes(8, tail=b"abc")))
+    put("codec", "plane-of-nothing", encoded(SHUFFLE_ZSTD, 16, planes(8, lengths=[2] * 7 + [0])))
     put("codec", "shuffle-lz4", encoded(SHUFFLE_LZ4, 34, planes(8, tail=b"xy", lengths=[4] * 8)))
     put("codec", "shuffle-zstd", encoded(SHUFFLE_ZSTD, 400, planes(2, lengths=[len(run)] * 2, data=run)))
     put("codec", "delta1", encoded(DELTA1_ZSTD, 32, planes(4, [1], 4, lengths=[8] * 4)))
@@ -314,5 +318,5 @@ def tables():
 
 
 if __name__ == "__main__":
-    for write in (manifests, segments, shards, run_records, names, options, codecs, contents):
+    for write in (manifests, segments, shards, run_records, names, options, codecs, tables):
         write()
