@@ -16,9 +16,9 @@ constexpr std::size_t kMostRawBytes = std::size_t{1} << 30;
 /// Of residuals, which go from one loop to the next within the first cache.
 constexpr std::size_t kTileBytes = 16 << 10;
 /// A plane this large is looked at in some places before it is compressed.
-constexpr std::size_t kProbedBytes = 128 << 10;
+constexpr std::size_t kProbedBytes = 32 << 10;
 constexpr std::size_t kProbes = 8;
-constexpr std::size_t kProbeBytes = 2 << 10;
+constexpr std::size_t kMostProbeBytes = 2 << 10;
 
 /// The planes of an extent, at the same distance from each other.
 class Planes {
@@ -106,10 +106,12 @@ bool is_constant(std::span<const std::byte> plane) {
 /// has in its low bytes is so, and is then not worth the time to try it all.
 bool is_noise(Compressor& compressor, std::span<const std::byte> plane) {
   if (plane.size() < kProbedBytes) return false;
-  std::array<std::byte, kProbes * kProbeBytes> pieces, to;
-  const std::size_t step = (plane.size() - kProbeBytes) / (kProbes - 1);
+  const std::size_t probe = std::min(plane.size() / 64, kMostProbeBytes);
+  const std::size_t step = (plane.size() - probe) / (kProbes - 1);
+  std::array<std::byte, kProbes * kMostProbeBytes> memory, to;
   for (std::size_t i = 0; i < kProbes; ++i)
-    std::memcpy(pieces.data() + i * kProbeBytes, plane.data() + i * step, kProbeBytes);
+    std::memcpy(memory.data() + i * probe, plane.data() + i * step, probe);
+  const auto pieces = std::span(memory).first(kProbes * probe);
   const std::size_t bytes = compressor.compress(pieces, to);
   return bytes == 0 || bytes > pieces.size() / 100 * 99;
 }

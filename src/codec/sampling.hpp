@@ -20,9 +20,10 @@ struct Sampled {
   std::size_t bytes = 0;  ///< of the sample
 };
 
-/// The codec that takes the least time to encode a sample of `raw` and to write what comes of it.
-/// `former` stays unless another is better by a few per cent; nullptr: there is none.
-/// REQUIRES: bytes_per_second > 0, raw is not empty.
+/// The codec that takes the least time to encode a sample of `raw` and to write what comes of it;
+/// of those that take nearly as little, the smallest, and raw if that is one of them. `former`
+/// stays unless another is faster or smaller by a few per cent; nullptr: there is none. REQUIRES:
+/// bytes_per_second > 0, raw is not empty.
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
                const Codec* former, Workspace& workspace, os::Clock& clock);
 
