@@ -237,9 +237,11 @@ TEST_F(ChooserTest, SamplesAnewWhenTheRatioDrifts) {
   const Bytes rough = noise(240000);
   const auto first = encode(chooser, "t", kDoubles, smooth);
   for (int i = 0; i < 40; ++i) encode(chooser, "t", kDoubles, smooth);
-  EXPECT_EQ(encode(chooser, "t", kDoubles, rough), first);
-  EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw");
+  EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw") << "at once, not after it";
   EXPECT_EQ(samplings(chooser), 2u);
+  for (int i = 0; i < 40; ++i) encode(chooser, "t", kDoubles, rough);
+  EXPECT_EQ(encode(chooser, "t", kDoubles, smooth), first) << "what is raw, too";
+  EXPECT_EQ(samplings(chooser), 3u);
 }
 
 TEST_F(ChooserTest, SamplesRarelyWhereTheRatioNeverRests) {

@@ -19,6 +19,8 @@ constexpr std::size_t kSampledPart = 32;
 constexpr std::size_t kLeastSampleBytes = 16 << 10;
 constexpr std::size_t kMostSampleBytes = 512 << 10;
 constexpr std::size_t kPieces = 4;
+/// A glance is this part of a sample.
+constexpr std::size_t kGlancedPart = 4;
 /// Of the one piece for zstd-long, which finds what is far apart.
 constexpr std::size_t kFarBytes = 4 << 20;
 /// Totals that are nearer to each other than this are the same: then what is smaller is better. It
@@ -44,14 +46,15 @@ Piece piece_of(Piece raw, const Elements& elements, std::size_t part, std::size_
 }
 
 /// Some pieces all over it, one after the other, since a field is not the same everywhere. They
-/// are large enough for some rows or planes, so that differences across them show.
-std::vector<std::byte> sample_of(const Elements& elements, Piece raw) {
+/// are large enough for some rows or planes, so that differences across them show. `share`: only
+/// so small a part of a sample.
+std::vector<std::byte> sample_of(const Elements& elements, Piece raw, std::size_t share) {
   const Differences strides = layout_for(Transform::lorenzo, elements, raw.size()).differences;
   const std::size_t far = strides.strides == 0 ? 0 : strides.stride[strides.strides - 1];
   const std::size_t rows = 8 * far * strides.number_bytes;
   const std::size_t wanted =
       std::max(raw.size() / kSampledPart, std::min(2 * rows, 2 * raw.size() / kSampledPart));
-  const std::size_t bytes = std::clamp(wanted, kLeastSampleBytes, kMostSampleBytes);
+  const std::size_t bytes = std::clamp(wanted, kLeastSampleBytes, kMostSampleBytes) / share;
   const std::size_t pieces = rows > bytes / kPieces ? 2 : kPieces;
   const std::size_t element = element_bytes(elements);
   const std::size_t piece = std::max<std::size_t>(bytes / pieces / element, 1) * element;
@@ -80,7 +83,7 @@ class Contest {
           os::Clock& clock)
       : elements_(elements),
         raw_(raw),
-        sample_(sample_of(elements, raw)),
+        sample_(sample_of(elements, raw, 1)),
         bytes_per_second_(bytes_per_second),
         workspace_(workspace),
         clock_(clock) {
@@ -186,7 +189,18 @@ Sampled sample(const Elements& elements, std::span<const std::byte> raw, double 
   Contest contest(elements, raw, bytes_per_second, workspace, clock);
   compete(contest, layout_for(Transform::lorenzo, elements, raw.size()).differences.strides);
   if (former) contest.attempt(former->id());
-  return {contest.winner(former), static_cast<std::size_t>(contest.sample_bytes())};
+  const Codec* const best = contest.winner(former);
+  return {best, static_cast<std::size_t>(contest.sample_bytes()),
+          glance(*best, elements, raw, workspace)};
+}
+
+double glance(const Codec& codec, const Elements& elements, std::span<const std::byte> raw,
+              Workspace& workspace) {
+  const Codec& looking = codec.id() == CodecId::raw ? *codec_of(kYardstick) : codec;
+  const std::vector<std::byte> sample = sample_of(elements, raw, kGlancedPart);
+  std::vector<std::byte> to(sample.size());
+  const auto bytes = looking.encode(elements, sample, to, workspace);
+  return double(bytes.value_or(sample.size())) / double(sample.size());
 }
 
 const Codec& unsampled(double bytes_per_second) {
