@@ -9,10 +9,6 @@
 namespace belay::bench {
 namespace {
 
-/// Encoding that takes less than this part of the time to write raw bytes counts as so much: nobody
-/// gains from a codec that is faster still.
-constexpr double kUnnoticed = 0.05;
-
 double number(const Json& row, const char* key) { return row.at(key).get<double>(); }
 double megabytes_per_s(const Json& row, const char* seconds) {
   return number(row, "bytes") / 1e6 / number(row, seconds);
@@ -133,9 +129,7 @@ bool is_of_belay(const Json& codec_row) {
 }
 
 double total_s(const Json& row) {
-  const double raw_s = number(row, "bytes") / kBandwidth;
-  return std::max(number(row, "encode_s"), kUnnoticed * raw_s) +
-         number(row, "encoded_bytes") / kBandwidth;
+  return number(row, "encode_s") + number(row, "encoded_bytes") / kBandwidth;
 }
 
 void print_tables(const Json& findings) {

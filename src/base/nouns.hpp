@@ -67,7 +67,9 @@ enum class CodecId : std::uint16_t {
   delta2_zstd = 6,   ///< differences of differences, shuffled
   lorenzo_zstd = 7,  ///< differences along all dimensions, shuffled
   zstd_long = 8,     ///< no transform, and a window as large as the extent
+  delta3_zstd = 9,   ///< differences three times, shuffled
 };
+inline constexpr CodecId kLastCodec = CodecId::delta3_zstd;
 
 /// How blocks are named. The values are part of the file format.
 enum class HashKind : std::uint8_t { xxh3 = 0, md5 = 1, sha1 = 2, sha256 = 3 };

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <optional>
 
 namespace belay::codec {
 namespace {
@@ -22,7 +21,10 @@ constexpr double kDrift = 1.15;
 /// as much after each, up to what makes for a sampling without any. So samplings cost little even
 /// where the ratio never rests.
 constexpr std::uint64_t kSoonest = 16;
-constexpr std::uint64_t kLatest = 1024;
+constexpr std::uint64_t kLatest = 4096;
+/// How many times as large as the extent that was sampled another may be before it is sampled, too:
+/// a small one shows little of what repeats.
+constexpr std::uint64_t kMuchLarger = 4;
 
 Result<void> check_codec(const std::string& name, const std::string& place) {
   if (name == kAuto || codec_named(name)) return {};
@@ -57,29 +59,31 @@ struct Variable {
   Elements elements;
   Chosen sums;
   std::size_t sample_bytes = 0;  ///< 0: not sampled yet
+  std::size_t extent_bytes = 0;  ///< of the one that was sampled
   double bytes_per_second = 0;   ///< that it was sampled for
   std::uint64_t patience = kSoonest;
   std::uint64_t bytes_since = 0;  ///< encoded since it was sampled
-  std::optional<double> part;     ///< encoded bytes for a raw one, right after
-  double recent_part = 0;
+  double glance = 0;              ///< when it was sampled
 
-  bool is_due(const Elements& now, double bandwidth) const {
+  bool is_due(const Elements& now, std::size_t raw_bytes, double bandwidth) const {
     if (fixed) return false;
     if (sample_bytes == 0 || !alike(elements, now)) return true;
+    if (raw_bytes / kMuchLarger >= extent_bytes) return true;
     if (bytes_since >= kLatest * sample_bytes) return true;
-    if (bytes_since < patience * sample_bytes) return false;
-    return drifted(bandwidth, bytes_per_second) || (part && drifted(recent_part, *part));
+    return may_drift() && drifted(bandwidth, bytes_per_second);
   }
+  bool may_drift() const { return !fixed && bytes_since >= patience * sample_bytes; }
 
-  void take(const Sampled& sampled, const Elements& now, double bandwidth) {
+  void take(const Sampled& sampled, const Elements& now, std::size_t raw_bytes, double bandwidth) {
     const bool again = sample_bytes > 0 && alike(elements, now);
     patience = again ? std::min(patience * 2, kLatest) : kSoonest;
     codec = sampled.best;
     elements = now;
     sample_bytes = sampled.bytes;
+    extent_bytes = raw_bytes;
     bytes_per_second = bandwidth;
     bytes_since = 0;
-    part.reset();
+    glance = sampled.glance;
     ++sums.samplings;
   }
 };
@@ -133,23 +137,24 @@ Chooser::~Chooser() = default;
 
 const Codec& Chooser::choose(std::string_view variable, const Elements& elements,
                              std::span<const std::byte> raw, Workspace& workspace) {
-  const Codec* former = nullptr;
+  Variable known;
   double bandwidth = 0;
   {
     const std::lock_guard lock(state_->mutex);
-    Variable& known = state_->known(variable);
+    Variable& shared = state_->known(variable);
     bandwidth = state_->bandwidth;
-    if (!known.is_due(elements, bandwidth)) return *known.codec;
-    if (raw.size() < kLeastSampled) {
-      if (known.sample_bytes == 0) known.codec = &unsampled(bandwidth);
-      return *known.codec;
-    }
-    if (known.sample_bytes > 0) former = known.codec;
+    if (!shared.fixed && shared.sample_bytes == 0) shared.codec = &unsampled(bandwidth);
+    known = shared;
   }
+  if (raw.size() < kLeastSampled) return *known.codec;
+  if (!known.is_due(elements, raw.size(), bandwidth) &&
+      !(known.may_drift() && drifted(glance(*known.codec, elements, raw, workspace), known.glance)))
+    return *known.codec;
+  const Codec* const former = known.sample_bytes > 0 ? known.codec : nullptr;
   // Others may choose meanwhile; two that sample the same variable at once both learn something.
   const Sampled sampled = sample(elements, raw, bandwidth, former, workspace, state_->clock);
   const std::lock_guard lock(state_->mutex);
-  state_->known(variable).take(sampled, elements, bandwidth);
+  state_->known(variable).take(sampled, elements, raw.size(), bandwidth);
   return *sampled.best;
 }
 
@@ -163,9 +168,6 @@ void Chooser::learn(std::string_view variable, std::uint64_t raw_bytes, std::uin
   known.sums.encoded_bytes += encoded_bytes;
   known.sums.encode_ns += encode_ns;
   known.bytes_since += raw_bytes;
-  const double part = double(encoded_bytes) / double(raw_bytes);
-  known.recent_part = known.part ? 0.75 * known.recent_part + 0.25 * part : part;
-  if (!known.part) known.part = part;
 }
 
 void Chooser::set_bandwidth(double bytes_per_second) {

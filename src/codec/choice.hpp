@@ -47,8 +47,9 @@ class Chooser {
   Chooser(Wishes wishes, os::Clock& clock);
   ~Chooser();
 
-  /// For an extent of this variable, of which `raw` are the bytes. Tries codecs on a slab of it if
-  /// the variable is new, its elements changed, or the ratio drifted; else says what was chosen.
+  /// For an extent of this variable, of which `raw` are the bytes. Tries codecs on a sample of it
+  /// if the variable is new, its elements changed, it is much larger than what was tried, or the
+  /// ratio drifted; else says what was chosen.
   const Codec& choose(std::string_view variable, const Elements& elements,
                       std::span<const std::byte> raw, Workspace& workspace);
   /// What encoding an extent of it came to.

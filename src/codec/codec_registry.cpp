@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/codec.hpp"
-#include "codec/slab_codec.hpp"
+#include "codec/plane_codec.hpp"
 #include "codec/whole_codecs.hpp"
 
 #include <array>
 
 namespace belay::codec {
 
-using Library = SlabCodec::Library;
+using Library = PlaneCodec::Library;
 
 std::span<const Codec* const> all_codecs() {
   static const RawCodec raw;
-  static const SlabCodec lz4(CodecId::lz4, "lz4", Transform::none, Library::lz4);
-  static const SlabCodec shuffle_lz4(CodecId::shuffle_lz4, "shuffle-lz4", Transform::shuffle,
-                                     Library::lz4);
-  static const SlabCodec shuffle_zstd(CodecId::shuffle_zstd, "shuffle-zstd", Transform::shuffle,
+  static const PlaneCodec lz4(CodecId::lz4, "lz4", Transform::none, Library::lz4);
+  static const PlaneCodec shuffle_lz4(CodecId::shuffle_lz4, "shuffle-lz4", Transform::shuffle,
+                                      Library::lz4);
+  static const PlaneCodec shuffle_zstd(CodecId::shuffle_zstd, "shuffle-zstd", Transform::shuffle,
+                                       Library::zstd);
+  static const PlaneCodec delta1_zstd(CodecId::delta1_zstd, "delta1-zstd", Transform::delta1,
                                       Library::zstd);
-  static const SlabCodec delta1_zstd(CodecId::delta1_zstd, "delta1-zstd", Transform::delta1,
-                                     Library::zstd);
-  static const SlabCodec delta2_zstd(CodecId::delta2_zstd, "delta2-zstd", Transform::delta2,
-                                     Library::zstd);
-  static const SlabCodec lorenzo_zstd(CodecId::lorenzo_zstd, "lorenzo-zstd", Transform::lorenzo,
+  static const PlaneCodec delta2_zstd(CodecId::delta2_zstd, "delta2-zstd", Transform::delta2,
                                       Library::zstd);
+  static const PlaneCodec lorenzo_zstd(CodecId::lorenzo_zstd, "lorenzo-zstd", Transform::lorenzo,
+                                       Library::zstd);
   static const ZstdLongCodec zstd_long;
-  static const std::array<const Codec*, 8> codecs = {&raw,          &lz4,         &shuffle_lz4,
+  static const PlaneCodec delta3_zstd(CodecId::delta3_zstd, "delta3-zstd", Transform::delta3,
+                                      Library::zstd);
+  static const std::array<const Codec*, 9> codecs = {&raw,          &lz4,         &shuffle_lz4,
                                                      &shuffle_zstd, &delta1_zstd, &delta2_zstd,
-                                                     &lorenzo_zstd, &zstd_long};
+                                                     &lorenzo_zstd, &zstd_long,   &delta3_zstd};
   return codecs;
 }
 

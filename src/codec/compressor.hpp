@@ -35,7 +35,7 @@ class Zstd : public Compressor {
  public:
   enum class Effort {
     fast,
-    far,  ///< with a window that reaches back 128 MiB
+    far,  ///< with a window as large as what it gets, up to 128 MiB
   };
   Zstd(Workspace& workspace, Effort effort) : workspace_(workspace), effort_(effort) {}
   std::size_t compress(std::span<const std::byte> from, std::span<std::byte> to) override;

@@ -42,22 +42,28 @@ Differences strides_of(const Elements& elements, std::uint64_t numbers) {
   return all;
 }
 
-bool strides_fit(Transform transform, const Differences& differences) {
-  const auto& stride = differences.stride;
+/// How often a transform takes the difference with the same stride.
+std::uint32_t repetitions(Transform transform) {
   switch (transform) {
-    case Transform::none:
-    case Transform::shuffle:
-      return differences.strides == 0;
     case Transform::delta1:
-      return differences.strides <= 1;
+      return 1;
     case Transform::delta2:
-      return differences.strides == 0 || (differences.strides == 2 && stride[0] == stride[1]);
-    case Transform::lorenzo:
-      for (std::size_t i = 1; i < differences.strides; ++i)
-        if (stride[i] <= stride[i - 1]) return false;
-      return true;
+      return 2;
+    case Transform::delta3:
+      return 3;
+    default:
+      return 0;
   }
-  return false;
+}
+
+bool strides_fit(Transform transform, const Differences& differences) {
+  const std::span stride = std::span(differences.stride).first(differences.strides);
+  const auto out_of_place = [&](std::uint64_t a, std::uint64_t b) {
+    return transform == Transform::lorenzo ? a >= b : a != b;
+  };
+  return std::adjacent_find(stride.begin(), stride.end(), out_of_place) == stride.end() &&
+         (transform == Transform::lorenzo || stride.empty() ||
+          stride.size() == repetitions(transform));
 }
 
 bool is_sound(Transform transform, const Layout& layout, std::size_t raw_bytes) {
@@ -76,10 +82,6 @@ bool is_sound(Transform transform, const Layout& layout, std::size_t raw_bytes) 
 
 }  // namespace
 
-std::size_t Layout::slab_records() const {
-  return std::max<std::size_t>(kSlabBytes / record_bytes / 32 * 32, 32);
-}
-
 Layout layout_for(Transform transform, const Elements& elements, std::size_t raw_bytes) {
   Layout layout;
   if (transform == Transform::none) return layout;
@@ -91,12 +93,10 @@ Layout layout_for(Transform transform, const Elements& elements, std::size_t raw
   Differences strides = strides_of(elements, records * (layout.record_bytes / elements.bytes));
   if (strides.strides == 0) return layout;
   if (transform != Transform::lorenzo) {
-    strides.stride = {strides.stride[0]};
-    strides.strides = 1;
-  }
-  if (transform == Transform::delta2) {
-    strides.stride[1] = strides.stride[0];
-    strides.strides = 2;
+    const std::uint64_t nearest = strides.stride[0];
+    strides.strides = repetitions(transform);
+    strides.stride = {};
+    std::fill_n(strides.stride.begin(), strides.strides, nearest);
   }
   layout.differences = strides;
   return layout;

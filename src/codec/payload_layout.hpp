@@ -15,7 +15,7 @@
 namespace belay::codec {
 
 /// Which transforms a codec makes before it compresses.
-enum class Transform { none, shuffle, delta1, delta2, lorenzo };
+enum class Transform { none, shuffle, delta1, delta2, delta3, lorenzo };
 
 struct Layout {
   std::uint32_t record_bytes = 1;  ///< 1 to 255
@@ -24,12 +24,9 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 
   std::size_t header_bytes() const { return 4 + 8 * std::size_t{differences.strides}; }
-  std::size_t slab_records() const;
   /// Planes are the bytes themselves.
   bool is_plain() const { return record_bytes == 1 && differences.strides == 0; }
 };
-
-inline constexpr std::size_t kSlabBytes = std::size_t{1} << 20;
 
 /// The layout that suits these elements. Any description will do.
 Layout layout_for(Transform transform, const Elements& elements, std::size_t raw_bytes);

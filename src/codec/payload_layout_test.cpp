@@ -53,6 +53,8 @@ TEST(Layout, KeepsTheComponentsOfVectorsApart) {
   EXPECT_EQ(lorenzo(doubles({1000, 3}), 24000), (Strides{3}));
   EXPECT_EQ(strides_of(layout_for(Transform::delta1, doubles({1000, 3}), 24000)), (Strides{3}));
   EXPECT_EQ(strides_of(layout_for(Transform::delta2, doubles({10, 10, 3}), 2400)), (Strides{3, 3}));
+  EXPECT_EQ(strides_of(layout_for(Transform::delta3, doubles({10, 10, 3}), 2400)),
+            (Strides{3, 3, 3}));
 }
 
 TEST(Layout, ShufflesByWholeElements) {
@@ -70,7 +72,7 @@ TEST(Layout, ShufflesByWholeElements) {
 
 TEST(Layout, ComesBackFromItsHeader) {
   for (const Transform transform : {Transform::none, Transform::shuffle, Transform::delta1,
-                                    Transform::delta2, Transform::lorenzo}) {
+                                    Transform::delta2, Transform::delta3, Transform::lorenzo}) {
     Elements elements = doubles({10, 10, 10});
     elements.big_endian = true;
     const Layout layout = layout_for(transform, elements, 8000);
@@ -105,6 +107,7 @@ TEST(Layout, IsRefusedWhereTheHeaderCannotBeOne) {
   EXPECT_TRUE(is_refused(21, 4)) << "a stride past the end";
   EXPECT_TRUE(is_refused(27, 0xFF)) << "a stride past any end";
   EXPECT_TRUE(is_refused(0, 8, Transform::delta1)) << "more strides than the codec has";
+  EXPECT_TRUE(is_refused(0, 8, Transform::delta3)) << "strides that are not the same";
   EXPECT_TRUE(is_refused(0, 8, Transform::shuffle)) << "strides of a codec without";
 }
 

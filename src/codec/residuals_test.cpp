@@ -74,7 +74,8 @@ TEST(Residuals, SeeNumbersOfTheOtherByteOrder) {
 TEST(Residuals, ArePutBackInPiecesOfAnySize) {
   Values values = noise(1000);
   const std::vector<std::vector<std::uint64_t>> all = {
-      {1}, {3}, {1, 1}, {2, 2}, {5, 5}, {1, 2}, {1, 3, 9}, {1, 100, 900}, {2, 40, 41, 999}, {999}};
+      {1},       {3},    {1, 1},    {2, 2},        {5, 5},           {1, 1, 1},
+      {4, 4, 4}, {1, 2}, {1, 3, 9}, {1, 100, 900}, {2, 40, 41, 999}, {999}};
   for (const auto& strides : all) {
     Differences differences{.number_bytes = 4,
                             .strides = static_cast<std::uint32_t>(strides.size())};

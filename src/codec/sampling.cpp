@@ -5,6 +5,7 @@
 #include "codec/workspace.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace belay::codec {
@@ -12,41 +13,56 @@ namespace {
 
 using Piece = std::span<const std::byte>;
 
-constexpr std::size_t kPieceBytes = 128 << 10;
-constexpr std::size_t kMostPieceBytes = 512 << 10;
-constexpr std::size_t kSampleBytes = 512 << 10;
+/// A sample is this part of an extent, within bounds: with several codecs to try, more would take
+/// longer than a good choice saves on the extent.
+constexpr std::size_t kSampledPart = 32;
+constexpr std::size_t kLeastSampleBytes = 16 << 10;
+constexpr std::size_t kMostSampleBytes = 512 << 10;
+constexpr std::size_t kPieces = 4;
+/// A glance is this part of a sample.
+constexpr std::size_t kGlancedPart = 4;
 /// Of the one piece for zstd-long, which finds what is far apart.
 constexpr std::size_t kFarBytes = 4 << 20;
-/// What a codec must save to be worth the reader's time, and a new one to take a former one's
-/// place.
-constexpr double kWorthwhile = 0.97;
-/// Encoded bytes for a raw one, above which a codec found nothing.
+/// Totals that are nearer to each other than this are the same: then what is smaller is better. It
+/// is also what trying something that seldom pays may cost.
+constexpr double kAsGood = 0.03;
+/// Encoded bytes for a raw one, above which a codec found nothing, or nearly so.
 constexpr double kNothing = 0.99;
+constexpr double kLittle = 0.9;
 /// What the others are measured by.
 constexpr CodecId kYardstick = CodecId::shuffle_zstd;
+
+std::size_t element_bytes(const Elements& elements) {
+  return std::max<std::size_t>(std::size_t{elements.bytes} * elements.parts, 1);
+}
 
 /// At most `bytes` from the middle of one of `parts` equal parts, from an element's border on.
 Piece piece_of(Piece raw, const Elements& elements, std::size_t part, std::size_t parts,
                std::size_t bytes) {
-  const std::size_t element =
-      std::max<std::size_t>(std::size_t{elements.bytes} * elements.parts, 1);
+  const std::size_t element = element_bytes(elements);
   const std::size_t length = raw.size() / parts;
   const std::size_t taken = std::min(bytes, length);
   return raw.subspan((part * length + (length - taken) / 2) / element * element, taken);
 }
 
-/// Some pieces all over it, since a field is not the same everywhere. They are large enough for
-/// some rows or planes, so that differences across them show.
-std::vector<Piece> sample_of(const Elements& elements, Piece raw) {
-  if (raw.size() <= kSampleBytes) return {raw};
+/// Some pieces all over it, one after the other, since a field is not the same everywhere. They
+/// are large enough for some rows or planes, so that differences across them show. `share`: only
+/// so small a part of a sample.
+std::vector<std::byte> sample_of(const Elements& elements, Piece raw, std::size_t share) {
   const Differences strides = layout_for(Transform::lorenzo, elements, raw.size()).differences;
   const std::size_t far = strides.strides == 0 ? 0 : strides.stride[strides.strides - 1];
-  const std::size_t bytes =
-      std::clamp(4 * far * strides.number_bytes, kPieceBytes, kMostPieceBytes);
-  const std::size_t pieces = std::max<std::size_t>(kSampleBytes / bytes, 2);
-  std::vector<Piece> sample;
-  for (std::size_t part = 0; part < pieces; ++part)
-    sample.push_back(piece_of(raw, elements, part, pieces, bytes));
+  const std::size_t rows = 8 * far * strides.number_bytes;
+  const std::size_t wanted =
+      std::max(raw.size() / kSampledPart, std::min(2 * rows, 2 * raw.size() / kSampledPart));
+  const std::size_t bytes = std::clamp(wanted, kLeastSampleBytes, kMostSampleBytes) / share;
+  const std::size_t pieces = rows > bytes / kPieces ? 2 : kPieces;
+  const std::size_t element = element_bytes(elements);
+  const std::size_t piece = std::max<std::size_t>(bytes / pieces / element, 1) * element;
+  std::vector<std::byte> sample;
+  for (std::size_t part = 0; part < pieces; ++part) {
+    const Piece taken = piece_of(raw, elements, part, pieces, piece);
+    sample.insert(sample.end(), taken.begin(), taken.end());
+  }
   return sample;
 }
 
@@ -58,6 +74,7 @@ struct Trial {
 };
 
 bool sooner(const Trial& a, const Trial& b) { return a.total_s < b.total_s; }
+bool smaller(const Trial& a, const Trial& b) { return a.bytes < b.bytes; }
 
 /// Tries one codec after the other on the same bytes.
 class Contest {
@@ -66,13 +83,13 @@ class Contest {
           os::Clock& clock)
       : elements_(elements),
         raw_(raw),
-        sample_(sample_of(elements, raw)),
+        sample_(sample_of(elements, raw, 1)),
         bytes_per_second_(bytes_per_second),
         workspace_(workspace),
         clock_(clock) {
-    for (const Piece piece : sample_) sample_bytes_ += double(piece.size());
-    tried_bytes_ = sample_bytes_;
-    trials_.push_back({codec_of(CodecId::raw), sample_bytes_, 0, write_s(sample_bytes_)});
+    trials_.push_back({codec_of(CodecId::raw), sample_bytes(), 0, write_s(sample_bytes())});
+    // The first to run would pay for memory that all use.
+    once(codec_of(kYardstick), piece_of(sample_, elements, 0, 1, sample_.size() / kPieces));
   }
 
   const Trial& best() const { return *std::min_element(trials_.begin(), trials_.end(), sooner); }
@@ -80,83 +97,89 @@ class Contest {
   Trial attempt(CodecId id) {
     for (const Trial& trial : trials_)
       if (trial.codec->id() == id) return trial;
-    const Codec* codec = codec_of(id);
-    Trial trial = once(codec, sample_);
-    // Someone else may have had the processor, and the first to run pays for memory that all use.
-    // What is smaller deserves another chance.
-    const Trial& leader = best();
-    const bool unlucky = trial.bytes < leader.bytes && trial.total_s > leader.total_s;
-    if (unlucky || id == kYardstick) trial = std::min(trial, once(codec, sample_), sooner);
-    trials_.push_back(trial);
-    return trial;
+    trials_.push_back(once(codec_of(id), sample_));
+    return trials_.back();
   }
 
   /// zstd-long: what lies far apart shows only in a piece that is larger than the sample.
   void attempt_far() {
     const Piece piece = piece_of(raw_, elements_, 0, 1, kFarBytes);
-    Trial trial = once(codec_of(CodecId::zstd_long), {&piece, 1});
-    tried_bytes_ += double(piece.size());
-    const double scale = sample_bytes_ / double(piece.size());
+    Trial trial = once(codec_of(CodecId::zstd_long), piece);
+    const double scale = sample_bytes() / double(piece.size());
     for (double* measured : {&trial.bytes, &trial.encode_s, &trial.total_s}) *measured *= scale;
+    std::erase_if(trials_, [&](const Trial& other) { return other.codec == trial.codec; });
     trials_.push_back(trial);
   }
 
+  /// Raw if it is as good as the best, since reading takes time, too; else the smallest of those
+  /// that are, or `former` if it is as small.
+  const Codec* winner(const Codec* former) const {
+    std::vector<Trial> good;
+    const double most_s = best().total_s / (1 - kAsGood);
+    std::copy_if(trials_.begin(), trials_.end(), std::back_inserter(good),
+                 [&](const Trial& trial) { return trial.total_s <= most_s; });
+    if (good.front().codec->id() == CodecId::raw) return good.front().codec;
+    const auto smallest = std::min_element(good.begin(), good.end(), smaller);
+    for (const Trial& trial : good)
+      if (trial.codec == former && trial.bytes * (1 - kAsGood) <= smallest->bytes) return former;
+    return smallest->codec;
+  }
+
   /// Bytes encoded for each raw one.
-  double part(const Trial& trial) const { return trial.bytes / sample_bytes_; }
+  double part(const Trial& trial) const { return trial.bytes / sample_bytes(); }
   double write_s(double bytes) const { return bytes / bytes_per_second_; }
-  double sample_bytes() const { return sample_bytes_; }
-  double tried_bytes() const { return tried_bytes_; }
+  double sample_bytes() const { return double(sample_.size()); }
   double extent_bytes() const { return double(raw_.size()); }
 
  private:
-  Trial once(const Codec* codec, std::span<const Piece> pieces) {
-    Trial trial{.codec = codec};
-    for (const Piece piece : pieces) {
-      if (to_.size() < piece.size()) to_.resize(piece.size());
-      const std::span<std::byte> to = std::span(to_).first(piece.size());
-      const std::uint64_t begin = clock_.thread_ns();
-      const auto bytes = codec->encode(elements_, piece, to, workspace_);
-      trial.encode_s += double(clock_.thread_ns() - begin) * 1e-9;
-      trial.bytes += double(bytes.value_or(piece.size()));
-    }
-    trial.total_s = trial.encode_s + write_s(trial.bytes);
-    return trial;
+  Trial once(const Codec* codec, Piece piece) {
+    if (to_.size() < piece.size()) to_.resize(piece.size());
+    const std::span<std::byte> to = std::span(to_).first(piece.size());
+    const std::uint64_t begin = clock_.thread_ns();
+    const auto encoded = codec->encode(elements_, piece, to, workspace_);
+    const double encode_s = double(clock_.thread_ns() - begin) * 1e-9;
+    const auto bytes = double(encoded.value_or(piece.size()));
+    return {codec, bytes, encode_s, encode_s + write_s(bytes)};
   }
 
   const Elements& elements_;
   const Piece raw_;
-  const std::vector<Piece> sample_;
+  const std::vector<std::byte> sample_;
   const double bytes_per_second_;
   Workspace& workspace_;
   os::Clock& clock_;
-  double sample_bytes_ = 0;
-  double tried_bytes_ = 0;
   std::vector<std::byte> to_;
-  std::vector<Trial> trials_;
+  std::vector<Trial> trials_;  ///< the first is raw
 };
 
-/// zstd-long takes about four times as long as the yardstick. Trying it must be able to pay: for
-/// each byte, and on the whole extent for the piece that is tried.
-bool may_pay_far(const Contest& contest, const Trial& yardstick) {
-  const double to_gain = contest.write_s(contest.best().bytes);
-  const double far_s = 4 * yardstick.encode_s;
+/// Those that take more than one difference, as long as another makes it smaller.
+void attempt_differences(Contest& contest, const Trial& once, std::uint32_t strides) {
+  // They are slower: they can win only what writing the best so far takes.
+  const auto may_pay = [&] { return contest.write_s(contest.best().bytes) > once.encode_s / 4; };
+  if (may_pay() && contest.attempt(CodecId::delta2_zstd).bytes < once.bytes)
+    contest.attempt(CodecId::delta3_zstd);
+  if (strides > 1 && may_pay()) contest.attempt(CodecId::lorenzo_zstd);
+}
+
+/// zstd-long on a large piece takes long: it may only be a small part of what the extent takes.
+bool may_try_far(const Contest& contest, const Trial& yardstick) {
   const double piece_bytes = std::min(contest.extent_bytes(), double(kFarBytes));
-  return to_gain > far_s && to_gain * contest.extent_bytes() > 4 * far_s * piece_bytes;
+  return 4 * yardstick.encode_s * piece_bytes <
+         kAsGood * contest.best().total_s * contest.extent_bytes();
 }
 
 void compete(Contest& contest, std::uint32_t strides) {
   const Trial shuffled = contest.attempt(kYardstick);
   const Trial delta = strides > 0 ? contest.attempt(CodecId::delta1_zstd) : shuffled;
-  const bool nothing = contest.part(shuffled) > kNothing && contest.part(delta) > kNothing;
-  if (!nothing) {
-    contest.attempt(CodecId::lz4);
-    contest.attempt(CodecId::shuffle_lz4);
-    // The rest are slower still: they can win only what writing the best so far takes.
-    const auto to_gain = [&] { return contest.write_s(contest.best().bytes); };
-    if (strides > 0 && to_gain() > shuffled.encode_s / 4) contest.attempt(CodecId::delta2_zstd);
-    if (strides > 1 && to_gain() > shuffled.encode_s / 4) contest.attempt(CodecId::lorenzo_zstd);
+  if (contest.part(shuffled) < kNothing || contest.part(delta) < kNothing) {
+    if (delta.bytes < shuffled.bytes) attempt_differences(contest, delta, strides);
+    // Of the same planes LZ4 never makes less than Zstandard.
+    if (contest.write_s(shuffled.bytes) < contest.best().total_s)
+      contest.attempt(CodecId::shuffle_lz4);
+    // Without a shuffle, only what is there again makes bytes fewer: LZ4 sees that soonest.
+    if (contest.part(contest.attempt(CodecId::lz4)) < kLittle) contest.attempt(CodecId::zstd_long);
   }
-  if (may_pay_far(contest, shuffled)) contest.attempt_far();
+  if (may_try_far(contest, shuffled)) contest.attempt_far();
 }
 
 }  // namespace
@@ -165,12 +188,19 @@ Sampled sample(const Elements& elements, std::span<const std::byte> raw, double 
                const Codec* former, Workspace& workspace, os::Clock& clock) {
   Contest contest(elements, raw, bytes_per_second, workspace, clock);
   compete(contest, layout_for(Transform::lorenzo, elements, raw.size()).differences.strides);
-  Trial standing = contest.attempt(CodecId::raw);
-  const Trial defended = former ? contest.attempt(former->id()) : standing;
-  if (defended.total_s < kWorthwhile * standing.total_s) standing = defended;
-  const Trial& best = contest.best();
-  return {best.total_s < kWorthwhile * standing.total_s ? best.codec : standing.codec,
-          static_cast<std::size_t>(contest.tried_bytes())};
+  if (former) contest.attempt(former->id());
+  const Codec* const best = contest.winner(former);
+  return {best, static_cast<std::size_t>(contest.sample_bytes()),
+          glance(*best, elements, raw, workspace)};
+}
+
+double glance(const Codec& codec, const Elements& elements, std::span<const std::byte> raw,
+              Workspace& workspace) {
+  const Codec& looking = codec.id() == CodecId::raw ? *codec_of(kYardstick) : codec;
+  const std::vector<std::byte> sample = sample_of(elements, raw, kGlancedPart);
+  std::vector<std::byte> to(sample.size());
+  const auto bytes = looking.encode(elements, sample, to, workspace);
+  return double(bytes.value_or(sample.size())) / double(sample.size());
 }
 
 const Codec& unsampled(double bytes_per_second) {

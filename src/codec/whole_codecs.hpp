@@ -17,7 +17,7 @@ class RawCodec : public Codec {
                       Workspace& workspace) const override;
 };
 
-/// One frame of Zstandard, which finds again what was there as far back as 128 MiB.
+/// One frame of Zstandard, whose window is all of the extent.
 class ZstdLongCodec : public Codec {
  public:
   CodecId id() const override { return CodecId::zstd_long; }

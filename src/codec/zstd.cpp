@@ -36,7 +36,6 @@ std::size_t Zstd::compress(std::span<const std::byte> from, std::span<std::byte>
     set(encoder_, ZSTD_c_compressionLevel, effort_ == Effort::far ? kFarLevel : 1);
     if (effort_ == Effort::far) {
       const auto log = static_cast<int>(std::bit_width(from.size()));
-      set(encoder_, ZSTD_c_enableLongDistanceMatching, 1);
       set(encoder_, ZSTD_c_windowLog, std::clamp(log, kLeastWindowLog, kFarWindowLog));
     }
   }

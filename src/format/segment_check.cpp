@@ -21,7 +21,7 @@ Result<void> check_codec(Code code, const Extent& extent, std::size_t number, st
     default:
       break;
   }
-  if (encoded && extent.codec <= CodecId::zstd_long) {
+  if (encoded && extent.codec <= kLastCodec) {
     if (extent.encoded_bytes < extent.raw_bytes && extent.encoded_bytes > 0 &&
         extent.raw_bytes <= kMaxEncodedExtentBytes)
       return {};

@@ -5,6 +5,7 @@ import ctypes
 import struct
 
 RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
+DELTA3_ZSTD = 9
 ZSTD = ctypes.CDLL("libzstd.so.1")
 ZSTD.ZSTD_decompress.restype = ctypes.c_size_t
 ZSTD.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
@@ -62,22 +63,21 @@ def from_residuals(body, number, strides, order):
     return b"".join(value.to_bytes(number, order) for value in values)
 
 
-def slabs(codec, data, raw_bytes):
+def planes(codec, data, raw_bytes):
     record, number, big_endian, count = struct.unpack_from("<4B", data)
     strides = struct.unpack_from(f"<{count}Q", data, 4)
     at = 4 + 8 * count + raw_bytes % record
     tail = data[4 + 8 * count:at]
     records, body = raw_bytes // record, bytearray(raw_bytes // record * record)
-    slab = max(32, 1048576 // record // 32 * 32)
-    for first in range(0, records, slab):
-        here = min(slab, records - first)
-        for place in range(record):
-            stored, = struct.unpack_from("<I", data, at)
-            plane = data[at + 4:at + 4 + stored]
-            at += 4 + stored
-            if stored < here:
-                plane = (lz4_block if codec in (LZ4, SHUFFLE_LZ4) else zstd_frame)(plane, here)
-            body[first * record + place:(first + here) * record:record] = plane
+    for place in range(record if records else 0):
+        stored, = struct.unpack_from("<I", data, at)
+        plane = data[at + 4:at + 4 + stored]
+        at += 4 + stored
+        if stored == 1:
+            plane = plane * records
+        elif stored < records:
+            plane = (lz4_block if codec in (LZ4, SHUFFLE_LZ4) else zstd_frame)(plane, records)
+        body[place::record] = plane
     require(at == len(data), "bytes follow the last plane")
     if strides:
         body = from_residuals(body, number, strides, "big" if big_endian else "little")
@@ -88,4 +88,4 @@ def decode(codec, data, raw_bytes):
     if raw_bytes == 0 or codec == RAW:
         require(len(data) == raw_bytes, "of another size")
         return data
-    return zstd_frame(data, raw_bytes) if codec == ZSTD_LONG else slabs(codec, data, raw_bytes)
+    return zstd_frame(data, raw_bytes) if codec == ZSTD_LONG else planes(codec, data, raw_bytes)

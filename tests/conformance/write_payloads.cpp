@@ -27,7 +27,7 @@ const Array kArrays[] = {
     {"f64",
      {.number = Number::floating, .bytes = 8, .dimensions = 3, .shape = {20, 20, 21}},
      8 * 8400 + 3},
-    {"f32-big-endian-two-slabs",
+    {"f32-big-endian",
      {.number = Number::floating,
       .bytes = 4,
       .big_endian = true,

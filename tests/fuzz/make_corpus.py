@@ -119,7 +119,7 @@ def segments():
         REPAIRED + segment([9, 9], 1, lambda e: [e[0], (1 << 64) - e[0]] + e[2:]))
     put("segment", "extents-overlap", REPAIRED + segment([9, 9], 1, lambda e: [128] + e[1:]))
     put("segment", "extent-without-entries", REPAIRED + segment([9], 1, lambda e: e[:4] + [0, 0, 0]))
-    put("segment", "unknown-codec", REPAIRED + segment([9], 1, lambda e: e[:5] + [9, 0]))
+    put("segment", "unknown-codec", REPAIRED + segment([9], 1, lambda e: e[:5] + [99, 0]))
     put("segment", "length-0", REPAIRED + segment([0], 1))
     put("segment", "length-past-block", REPAIRED + segment([513], 1))
     four = [64, 3, 64, 5]
@@ -221,6 +221,7 @@ def options():
 
 
 RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
+DELTA3_ZSTD = 9
 
 
 def encoded(codec, raw_bytes, data):
@@ -228,7 +229,7 @@ def encoded(codec, raw_bytes, data):
 
 
 def planes(record, strides=(), number=0, big_endian=0, tail=b"", lengths=(), data=None):
-    """Of a slab: stored as they are, unless `data` has what lengths are to be put in front of."""
+    """Stored as they are, unless `data` has what lengths are to be put in front of."""
     head = struct.pack(f"<BBBB{len(strides)}Q", record, number, big_endian, len(strides), *strides) + tail
     return head + b"".join(struct.pack("<I", n) + (data or bytes(range(n))) for n in lengths)
 
@@ -245,10 +246,16 @@ def codecs():
     put("codec", "raw", encoded(RAW, 3, b"abc"))
     put("codec", "lz4-stored", encoded(LZ4, 5, planes(1, lengths=[5])))
     put("codec", "lz4-block", encoded(LZ4, 25, planes(1, lengths=[len(small_lz4)], data=small_lz4)))
+    put("codec", "lz4-constant", encoded(LZ4, 500, planes(1, lengths=[1])))
+    put("codec", "shuffle-zstd-constant", encoded(SHUFFLE_ZSTD, 403, planes(4, tail=b"xyz", lengths=[1, 1, 100, 1])))
+    put("codec", "fewer-bytes-than-a-record", encoded(SHUFFLE_ZSTD, 3, planes(8, tail=b"abc")))
+    put("codec", "plane-of-nothing", encoded(SHUFFLE_ZSTD, 16, planes(8, lengths=[2] * 7 + [0])))
     put("codec", "shuffle-lz4", encoded(SHUFFLE_LZ4, 34, planes(8, tail=b"xy", lengths=[4] * 8)))
     put("codec", "shuffle-zstd", encoded(SHUFFLE_ZSTD, 400, planes(2, lengths=[len(run)] * 2, data=run)))
     put("codec", "delta1", encoded(DELTA1_ZSTD, 32, planes(4, [1], 4, lengths=[8] * 4)))
     put("codec", "delta2", encoded(DELTA2_ZSTD, 64, planes(8, [2, 2], 4, lengths=[8] * 8)))
+    put("codec", "delta3", encoded(DELTA3_ZSTD, 32, planes(4, [1, 1, 1], 4, lengths=[8] * 4)))
+    put("codec", "delta3-with-two-strides", encoded(DELTA3_ZSTD, 32, planes(4, [1, 1], 4, lengths=[8] * 4)))
     put("codec", "lorenzo", encoded(LORENZO_ZSTD, 800, planes(4, [1, 5, 20], 4, lengths=[len(run)] * 4, data=run)))
     put("codec", "lorenzo-big-endian", encoded(LORENZO_ZSTD, 32, planes(2, [1, 4, 8, 12], 2, 1, lengths=[16] * 2)))
     put("codec", "zstd-long", encoded(ZSTD_LONG, 32, frame))
@@ -261,7 +268,8 @@ def codecs():
     put("codec", "stride-past-the-end", encoded(DELTA1_ZSTD, 32, planes(4, [8], 4, lengths=[8] * 4)))
     put("codec", "strides-255", encoded(LORENZO_ZSTD, 32, b"\4\4\0\xff" + bytes(range(200))))
     field = struct.pack("<60d", *(300 + i / 8 for i in range(60)))
-    for codec in (RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG):
+    for codec in (RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG,
+                  DELTA3_ZSTD):
         description = struct.pack("<BBBB4B", 2, 8, 1, 2, 6, 10, 0, 0)
         put("codec", f"encode-{codec}", REPAIRED + bytes([codec]) + description + field)
 
@@ -310,5 +318,5 @@ def tables():
 
 
 if __name__ == "__main__":
-    for write in (manifests, segments, shards, run_records, names, options, codecs, contents):
+    for write in (manifests, segments, shards, run_records, names, options, codecs, tables):
         write()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codecs that take slabs of an extent apart into planes of bytes and compress each plane.
+// The codecs that take an extent apart into planes of bytes and compress each plane.
 #pragma once
 
 #include "codec/codec.hpp"
@@ -7,11 +7,12 @@
 
 namespace belay::codec {
 
-class SlabCodec : public Codec {
+/// Encodes at most 1 GiB: of more it says that it does not fit.
+class PlaneCodec : public Codec {
  public:
   enum class Library { lz4, zstd };
 
-  constexpr SlabCodec(CodecId id, std::string_view name, Transform transform, Library library)
+  constexpr PlaneCodec(CodecId id, std::string_view name, Transform transform, Library library)
       : id_(id), name_(name), transform_(transform), library_(library) {}
 
   CodecId id() const override { return id_; }
