@@ -345,7 +345,7 @@ void make_codecs_3(const std::string& directory) {
                    .background = "inline",
                    .local_codec =
                        "kinds/i*=delta1-zstd,kinds/u*=delta2-zstd,kinds/c*=shuffle-lz4,plane="
-                       "lorenzo-zstd,volume=delta2-zstd,zeros=lz4,copy*=zstd-long,step=raw,"
+                       "lorenzo-zstd,volume=delta3-zstd,zeros=lz4,copy*=zstd-long,step=raw,"
                        "shuffle-zstd"};
   Program program;
   program.plane.resize(12 * 20);
