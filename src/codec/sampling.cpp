@@ -18,13 +18,13 @@ struct Size {
   std::size_t part = 1;
   std::size_t least = 0;
   std::size_t most = 0;
+  std::size_t piece = 1;  ///< the least that is taken from one place
 };
 /// With several codecs to try, more would take longer than a good choice saves on the extent.
 /// Whether differences help shows in few numbers, what is there again only in many.
-constexpr Size kFew = {32, 16 << 10, 256 << 10};
-constexpr Size kMany = {8, 32 << 10, 512 << 10};
-constexpr Size kGlance = {128, 4 << 10, 128 << 10};
-constexpr std::size_t kPieceBytes = 128 << 10;
+constexpr Size kFew = {32, 16 << 10, 256 << 10, 4 << 10};
+constexpr Size kMany = {8, 128 << 10, 512 << 10, 128 << 10};
+constexpr Size kGlance = {128, 4 << 10, 128 << 10, 1 << 10};
 constexpr std::size_t kPieces = 4;
 /// Of the one piece for zstd-long, which finds what is far apart.
 constexpr std::size_t kFarBytes = 4 << 20;
@@ -58,9 +58,9 @@ std::vector<std::byte> sample_of(const Elements& elements, Piece raw, const Size
   const std::size_t rows = 8 * far * strides.number_bytes;
   const std::size_t wanted =
       std::max(raw.size() / size.part, std::min(2 * rows, 2 * raw.size() / size.part));
-  const std::size_t bytes = std::clamp(wanted, size.least, size.most);
+  const std::size_t bytes = std::clamp(wanted, std::min(size.least, raw.size() / 4), size.most);
   const std::size_t pieces =
-      std::clamp(bytes / std::max(rows, kPieceBytes), std::size_t{2}, kPieces);
+      std::clamp(bytes / std::max(rows, size.piece), std::size_t{1}, kPieces);
   const std::size_t element = element_bytes(elements);
   const std::size_t piece = std::max<std::size_t>(bytes / pieces / element, 1) * element;
   std::vector<std::byte> sample;
@@ -93,8 +93,6 @@ class Contest {
         workspace_(workspace),
         clock_(clock) {
     trials_.push_back({codec_of(CodecId::raw), sample_bytes(), 0, write_s(sample_bytes())});
-    // The first to run would pay for memory that all use.
-    once(codec_of(kYardstick), piece_of(sample_, elements, 0, 1, sample_.size() / 4));
   }
 
   const Trial& best() const { return *std::min_element(trials_.begin(), trials_.end(), sooner); }
@@ -198,15 +196,21 @@ void compete(Contest& contest, CodecId transform) {
 
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
                const Codec* former, Workspace& workspace, os::Clock& clock) {
-  const std::uint32_t strides =
-      layout_for(Transform::lorenzo, elements, raw.size()).differences.strides;
-  Contest few(elements, raw, kFew, bytes_per_second, workspace, clock);
-  const CodecId transform = best_transform(few, strides);
+  // The first to run would pay for memory that all use.
+  glance(*codec_of(kYardstick), elements, raw, workspace);
   Contest many(elements, raw, kMany, bytes_per_second, workspace, clock);
+  const Trial quick = many.attempt(CodecId::shuffle_lz4);
+  CodecId transform = kYardstick;
+  // Differences win time to write; where that is next to nothing, they need not be tried.
+  if (many.write_s(quick.bytes) > quick.encode_s / 4) {
+    Contest few(elements, raw, kFew, bytes_per_second, workspace, clock);
+    const Layout layout = layout_for(Transform::lorenzo, elements, raw.size());
+    transform = best_transform(few, layout.differences.strides);
+  }
   compete(many, transform);
   if (former) many.attempt(former->id());
   const Codec* const best = many.winner(former);
-  return {best, static_cast<std::size_t>(few.sample_bytes()),
+  return {best, static_cast<std::size_t>(many.sample_bytes()),
           glance(*best, elements, raw, workspace)};
 }
 
