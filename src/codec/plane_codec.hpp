@@ -23,6 +23,12 @@ class PlaneCodec : public Codec {
                       Workspace& workspace) const override;
 
  private:
+  Result<void> decode_all(std::span<const std::byte> encoded, std::span<std::byte> raw,
+                          Workspace& workspace) const;
+  /// What quiet groups were left out of.
+  Result<void> decode_kept(std::span<const std::byte> encoded, std::span<std::byte> kept,
+                           Workspace& workspace) const;
+
   const CodecId id_;
   const std::string_view name_;
   const Transform transform_;

@@ -13,14 +13,19 @@ namespace {
 
 using Piece = std::span<const std::byte>;
 
-/// A sample is this part of an extent, within bounds: with several codecs to try, more would take
-/// longer than a good choice saves on the extent.
-constexpr std::size_t kSampledPart = 32;
-constexpr std::size_t kLeastSampleBytes = 16 << 10;
-constexpr std::size_t kMostSampleBytes = 512 << 10;
+/// How much of an extent is tried: a part of it, within bounds.
+struct Size {
+  std::size_t part = 1;
+  std::size_t least = 0;
+  std::size_t most = 0;
+  std::size_t piece = 1;  ///< the least that is taken from one place
+};
+/// With several codecs to try, more would take longer than a good choice saves on the extent.
+/// Whether differences help shows in few numbers, what is there again only in many.
+constexpr Size kFew = {32, 16 << 10, 256 << 10, 4 << 10};
+constexpr Size kMany = {8, 128 << 10, 512 << 10, 128 << 10};
+constexpr Size kGlance = {128, 4 << 10, 128 << 10, 1 << 10};
 constexpr std::size_t kPieces = 4;
-/// A glance is this part of a sample.
-constexpr std::size_t kGlancedPart = 4;
 /// Of the one piece for zstd-long, which finds what is far apart.
 constexpr std::size_t kFarBytes = 4 << 20;
 /// Totals that are nearer to each other than this are the same: then what is smaller is better. It
@@ -46,16 +51,16 @@ Piece piece_of(Piece raw, const Elements& elements, std::size_t part, std::size_
 }
 
 /// Some pieces all over it, one after the other, since a field is not the same everywhere. They
-/// are large enough for some rows or planes, so that differences across them show. `share`: only
-/// so small a part of a sample.
-std::vector<std::byte> sample_of(const Elements& elements, Piece raw, std::size_t share) {
+/// are large enough for some rows or planes, so that differences across them show.
+std::vector<std::byte> sample_of(const Elements& elements, Piece raw, const Size& size) {
   const Differences strides = layout_for(Transform::lorenzo, elements, raw.size()).differences;
   const std::size_t far = strides.strides == 0 ? 0 : strides.stride[strides.strides - 1];
   const std::size_t rows = 8 * far * strides.number_bytes;
   const std::size_t wanted =
-      std::max(raw.size() / kSampledPart, std::min(2 * rows, 2 * raw.size() / kSampledPart));
-  const std::size_t bytes = std::clamp(wanted, kLeastSampleBytes, kMostSampleBytes) / share;
-  const std::size_t pieces = rows > bytes / kPieces ? 2 : kPieces;
+      std::max(raw.size() / size.part, std::min(2 * rows, 2 * raw.size() / size.part));
+  const std::size_t bytes = std::clamp(wanted, std::min(size.least, raw.size() / 4), size.most);
+  const std::size_t pieces =
+      std::clamp(bytes / std::max(rows, size.piece), std::size_t{1}, kPieces);
   const std::size_t element = element_bytes(elements);
   const std::size_t piece = std::max<std::size_t>(bytes / pieces / element, 1) * element;
   std::vector<std::byte> sample;
@@ -79,17 +84,15 @@ bool smaller(const Trial& a, const Trial& b) { return a.bytes < b.bytes; }
 /// Tries one codec after the other on the same bytes.
 class Contest {
  public:
-  Contest(const Elements& elements, Piece raw, double bytes_per_second, Workspace& workspace,
-          os::Clock& clock)
+  Contest(const Elements& elements, Piece raw, const Size& size, double bytes_per_second,
+          Workspace& workspace, os::Clock& clock)
       : elements_(elements),
         raw_(raw),
-        sample_(sample_of(elements, raw, 1)),
+        sample_(sample_of(elements, raw, size)),
         bytes_per_second_(bytes_per_second),
         workspace_(workspace),
         clock_(clock) {
     trials_.push_back({codec_of(CodecId::raw), sample_bytes(), 0, write_s(sample_bytes())});
-    // The first to run would pay for memory that all use.
-    once(codec_of(kYardstick), piece_of(sample_, elements, 0, 1, sample_.size() / kPieces));
   }
 
   const Trial& best() const { return *std::min_element(trials_.begin(), trials_.end(), sooner); }
@@ -152,13 +155,24 @@ class Contest {
   std::vector<Trial> trials_;  ///< the first is raw
 };
 
-/// Those that take more than one difference, as long as another makes it smaller.
-void attempt_differences(Contest& contest, const Trial& once, std::uint32_t strides) {
-  // They are slower: they can win only what writing the best so far takes.
-  const auto may_pay = [&] { return contest.write_s(contest.best().bytes) > once.encode_s / 4; };
-  if (may_pay() && contest.attempt(CodecId::delta2_zstd).bytes < once.bytes)
-    contest.attempt(CodecId::delta3_zstd);
-  if (strides > 1 && may_pay()) contest.attempt(CodecId::lorenzo_zstd);
+/// The best of those that compress planes with Zstandard: the shuffle alone, and as many
+/// differences as make it smaller. Others of them would be slower: they can win only what writing
+/// the best so far takes.
+CodecId best_transform(Contest& contest, std::uint32_t strides) {
+  const Trial shuffled = contest.attempt(kYardstick);
+  const auto may_pay = [&] {
+    return contest.write_s(contest.best().bytes) > shuffled.encode_s / 4;
+  };
+  if (strides > 0 && may_pay()) {
+    const Trial once = contest.attempt(CodecId::delta1_zstd);
+    if (once.bytes < shuffled.bytes && may_pay()) {
+      if (contest.attempt(CodecId::delta2_zstd).bytes < once.bytes)
+        contest.attempt(CodecId::delta3_zstd);
+      if (strides > 1) contest.attempt(CodecId::lorenzo_zstd);
+    }
+  }
+  const CodecId best = contest.winner(nullptr)->id();
+  return best == CodecId::raw ? kYardstick : best;
 }
 
 /// zstd-long on a large piece takes long: it may only be a small part of what the extent takes.
@@ -168,36 +182,42 @@ bool may_try_far(const Contest& contest, const Trial& yardstick) {
          kAsGood * contest.best().total_s * contest.extent_bytes();
 }
 
-void compete(Contest& contest, std::uint32_t strides) {
-  const Trial shuffled = contest.attempt(kYardstick);
-  const Trial delta = strides > 0 ? contest.attempt(CodecId::delta1_zstd) : shuffled;
-  if (contest.part(shuffled) < kNothing || contest.part(delta) < kNothing) {
-    if (delta.bytes < shuffled.bytes) attempt_differences(contest, delta, strides);
-    // Of the same planes LZ4 never makes less than Zstandard.
-    if (contest.write_s(shuffled.bytes) < contest.best().total_s)
-      contest.attempt(CodecId::shuffle_lz4);
+void compete(Contest& contest, CodecId transform) {
+  const Trial quick = contest.attempt(CodecId::shuffle_lz4);
+  const Trial transformed = contest.attempt(transform);
+  if (contest.part(quick) < kNothing || contest.part(transformed) < kNothing) {
     // Without a shuffle, only what is there again makes bytes fewer: LZ4 sees that soonest.
     if (contest.part(contest.attempt(CodecId::lz4)) < kLittle) contest.attempt(CodecId::zstd_long);
   }
-  if (may_try_far(contest, shuffled)) contest.attempt_far();
+  if (may_try_far(contest, transformed)) contest.attempt_far();
 }
 
 }  // namespace
 
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
                const Codec* former, Workspace& workspace, os::Clock& clock) {
-  Contest contest(elements, raw, bytes_per_second, workspace, clock);
-  compete(contest, layout_for(Transform::lorenzo, elements, raw.size()).differences.strides);
-  if (former) contest.attempt(former->id());
-  const Codec* const best = contest.winner(former);
-  return {best, static_cast<std::size_t>(contest.sample_bytes()),
+  // The first to run would pay for memory that all use.
+  glance(*codec_of(kYardstick), elements, raw, workspace);
+  Contest many(elements, raw, kMany, bytes_per_second, workspace, clock);
+  const Trial quick = many.attempt(CodecId::shuffle_lz4);
+  CodecId transform = kYardstick;
+  // Differences win time to write; where that is next to nothing, they need not be tried.
+  if (many.write_s(quick.bytes) > quick.encode_s / 4) {
+    Contest few(elements, raw, kFew, bytes_per_second, workspace, clock);
+    const Layout layout = layout_for(Transform::lorenzo, elements, raw.size());
+    transform = best_transform(few, layout.differences.strides);
+  }
+  compete(many, transform);
+  if (former) many.attempt(former->id());
+  const Codec* const best = many.winner(former);
+  return {best, static_cast<std::size_t>(many.sample_bytes()),
           glance(*best, elements, raw, workspace)};
 }
 
 double glance(const Codec& codec, const Elements& elements, std::span<const std::byte> raw,
               Workspace& workspace) {
   const Codec& looking = codec.id() == CodecId::raw ? *codec_of(kYardstick) : codec;
-  const std::vector<std::byte> sample = sample_of(elements, raw, kGlancedPart);
+  const std::vector<std::byte> sample = sample_of(elements, raw, kGlance);
   std::vector<std::byte> to(sample.size());
   const auto bytes = looking.encode(elements, sample, to, workspace);
   return double(bytes.value_or(sample.size())) / double(sample.size());

@@ -44,14 +44,14 @@ std::byte* Workspace::lz4_state() {
   return lz4_.get();
 }
 
-std::span<std::byte> Workspace::scratch(std::size_t bytes) {
-  if (scratch_bytes_ < bytes) {
-    scratch_.reset();
-    scratch_bytes_ = 0;
-    scratch_ = aligned(bytes);
-    scratch_bytes_ = bytes;
+std::span<std::byte> Workspace::Room::of(std::size_t needed) {
+  if (bytes < needed) {
+    memory.reset();
+    bytes = 0;
+    memory = aligned(needed);
+    bytes = needed;
   }
-  return {scratch_.get(), bytes};
+  return {memory.get(), needed};
 }
 
 }  // namespace belay::codec

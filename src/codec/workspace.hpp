@@ -25,7 +25,9 @@ class Workspace {
   std::byte* lz4_state();
 
   /// Bytes aligned to a cache line, with what others left in them; until the next call.
-  std::span<std::byte> scratch(std::size_t bytes);
+  std::span<std::byte> scratch(std::size_t bytes) { return scratch_.of(bytes); }
+  /// The same, of memory that scratch() leaves alone: for what is kept of an extent.
+  std::span<std::byte> kept(std::size_t bytes) { return kept_.of(bytes); }
 
  private:
   struct Free {
@@ -35,12 +37,17 @@ class Workspace {
   };
   using Memory = std::unique_ptr<std::byte, Free>;
   static Memory aligned(std::size_t bytes);
+  struct Room {
+    Memory memory;
+    std::size_t bytes = 0;
+    std::span<std::byte> of(std::size_t needed);
+  };
 
   std::unique_ptr<ZSTD_CCtx_s, Free> encoder_;
   std::unique_ptr<ZSTD_DCtx_s, Free> decoder_;
   Memory lz4_;
-  Memory scratch_;
-  std::size_t scratch_bytes_ = 0;
+  Room scratch_;
+  Room kept_;
 };
 
 }  // namespace belay::codec

@@ -84,8 +84,27 @@ def planes(codec, data, raw_bytes):
     return bytes(body) + tail
 
 
+def loud(codec, data, raw_bytes):
+    """Planes, with the quiet groups that were left out."""
+    step = data[0]
+    if step == 0:
+        return planes(codec, data[1:], raw_bytes)
+    kept_bytes, map_stored = struct.unpack_from("<II", data, 1)
+    kept_map = zstd_frame(data[9:9 + map_stored], (raw_bytes // 64 + 7) // 8)
+    kept, raw, at = planes(codec, data[9 + map_stored:], kept_bytes), bytearray(), 0
+    for group in range(raw_bytes // 64):
+        if kept_map[group // 8] >> group % 8 & 1:
+            raw += kept[at:at + 64]
+            at += 64
+        else:
+            for _ in range(64):
+                raw.append(raw[-step])
+    require(len(kept) - at == raw_bytes % 64, "not what the map says")
+    return bytes(raw + kept[at:])
+
+
 def decode(codec, data, raw_bytes):
     if raw_bytes == 0 or codec == RAW:
         require(len(data) == raw_bytes, "of another size")
         return data
-    return zstd_frame(data, raw_bytes) if codec == ZSTD_LONG else planes(codec, data, raw_bytes)
+    return zstd_frame(data, raw_bytes) if codec == ZSTD_LONG else loud(codec, data, raw_bytes)

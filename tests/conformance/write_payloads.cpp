@@ -38,6 +38,8 @@ const Array kArrays[] = {
      {.number = Number::floating, .bytes = 4, .parts = 2, .dimensions = 2, .shape = {50, 60}},
      24004},
     {"records-of-12", {.bytes = 12}, 50005},
+    {"half-at-rest", {.number = Number::floating, .bytes = 4}, 100'003},
+    {"records-of-12-half-at-rest", {.bytes = 12}, 50005},
     {"bytes", {}, 100'000},
     {"one", {.number = Number::integer, .bytes = 8}, 8},
     {"none", {}, 0},
@@ -48,7 +50,9 @@ Bytes content_of(const Array& array) {
   const bool floats = array.elements.bytes != 8;
   const std::size_t width = floats ? 4 : 8;
   for (std::size_t i = 0; (i + 1) * width <= bytes.size(); ++i) {
-    const double value = std::sin(static_cast<double>(i) * 0.01);
+    const bool at_rest = std::string_view(array.name).ends_with("half-at-rest");
+    const double value =
+        at_rest && i / 500 % 2 == 1 ? 1.5 : std::sin(static_cast<double>(i) * 0.01);
     const auto small = static_cast<float>(value);
     std::uint32_t bits = 0;
     std::memcpy(&bits, &small, 4);

@@ -229,8 +229,8 @@ def encoded(codec, raw_bytes, data):
 
 
 def planes(record, strides=(), number=0, big_endian=0, tail=b"", lengths=(), data=None):
-    """Stored as they are, unless `data` has what lengths are to be put in front of."""
-    head = struct.pack(f"<BBBB{len(strides)}Q", record, number, big_endian, len(strides), *strides) + tail
+    """Without quiet groups left out. Stored as they are, unless `data` has what lengths are to be put in front of."""
+    head = b"\0" + struct.pack(f"<BBBB{len(strides)}Q", record, number, big_endian, len(strides), *strides) + tail
     return head + b"".join(struct.pack("<I", n) + (data or bytes(range(n))) for n in lengths)
 
 
@@ -250,6 +250,12 @@ def codecs():
     put("codec", "shuffle-zstd-constant", encoded(SHUFFLE_ZSTD, 403, planes(4, tail=b"xyz", lengths=[1, 1, 100, 1])))
     put("codec", "fewer-bytes-than-a-record", encoded(SHUFFLE_ZSTD, 3, planes(8, tail=b"abc")))
     put("codec", "plane-of-nothing", encoded(SHUFFLE_ZSTD, 16, planes(8, lengths=[2] * 7 + [0])))
+    quiet = zstd_frame(b"\x05")
+    for name, step, kept, part in (("quiet", 4, 150, quiet), ("quiet-step-65", 65, 150, quiet),
+                                   ("quiet-kept-nothing", 4, 0, quiet), ("quiet-too-much", 4, 214, quiet),
+                                   ("quiet-first", 4, 150, zstd_frame(b"\x06")), ("quiet-cut", 4, 150, quiet[:-1])):
+        put("codec", name, encoded(LZ4, 278, struct.pack("<BII", step, kept, len(part)) + part +
+                                   planes(1, lengths=[kept])[1:]))
     put("codec", "shuffle-lz4", encoded(SHUFFLE_LZ4, 34, planes(8, tail=b"xy", lengths=[4] * 8)))
     put("codec", "shuffle-zstd", encoded(SHUFFLE_ZSTD, 400, planes(2, lengths=[len(run)] * 2, data=run)))
     put("codec", "delta1", encoded(DELTA1_ZSTD, 32, planes(4, [1], 4, lengths=[8] * 4)))
@@ -266,7 +272,7 @@ def codecs():
     put("codec", "plane-past-the-end", encoded(SHUFFLE_ZSTD, 16, planes(8, lengths=[2 ** 32 - 1], data=b"x")))
     put("codec", "stride-2-63", encoded(LORENZO_ZSTD, 32, planes(4, [1, 1 << 63], 4, lengths=[8] * 4)))
     put("codec", "stride-past-the-end", encoded(DELTA1_ZSTD, 32, planes(4, [8], 4, lengths=[8] * 4)))
-    put("codec", "strides-255", encoded(LORENZO_ZSTD, 32, b"\4\4\0\xff" + bytes(range(200))))
+    put("codec", "strides-255", encoded(LORENZO_ZSTD, 32, b"\0\4\4\0\xff" + bytes(range(200))))
     field = struct.pack("<60d", *(300 + i / 8 for i in range(60)))
     for codec in (RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG,
                   DELTA3_ZSTD):
