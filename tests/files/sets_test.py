@@ -31,7 +31,7 @@ class Versions(SetCase):
         write_restart(self.files / "r.h5", fields)
         before = tree(self.files)
         second = self.pack()
-        self.assertGreater(first["stored_bytes"], 3 * 8 * 256 * 256)
+        self.assertGreater(first["stored_bytes"], 8 * 256 * 256, "noise does not get smaller")
         self.assertEqual((first["version"], second["version"]), (1, 2))
         # One block of the variable, the skeleton with its times, and the table.
         self.assertLess(second["ledger"]["written_bytes"], 16384 + 8192 + 1024)
