@@ -329,11 +329,11 @@ TEST_F(GlobalTest, AThreadOfItsOwnDrainsWhileVersionsGoOn) {
 /// A drain that does not end before the next version that is due there.
 class LateDrainTest : public GlobalTest {
  protected:
-  /// Copies are not written before `drains_` is open.
+  /// Bundles are not written before `open_` is set.
   os::Action hold(const os::Operation& operation) {
-    const bool copying = operation.kind == os::Operation::Kind::create &&
-                         operation.path.find("/pfs/global/node-0/copy-") == 0;
-    while (copying && !open_) std::this_thread::yield();
+    const bool draining = operation.kind == os::Operation::Kind::create &&
+                          operation.path.find("/pfs/global/node-0/bundle-") == 0;
+    while (draining && !open_) std::this_thread::yield();
     return {};
   }
   std::atomic<bool> open_ = false;
