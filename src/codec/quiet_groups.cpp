@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/quiet_groups.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace belay::codec {
@@ -32,7 +33,7 @@ bool QuietGroups::are_many(std::span<const std::byte> raw) const {
 
 std::size_t QuietGroups::split(std::span<const std::byte> raw, std::span<std::byte> kept,
                                std::span<std::byte> map) const {
-  std::memset(map.data(), 0, map.size());
+  std::fill(map.begin(), map.end(), std::byte{});
   std::byte* out = kept.data();
   for (std::size_t g = 0; g < groups_; ++g) {
     const std::byte* const group = raw.data() + g * kGroupBytes;
@@ -42,7 +43,7 @@ std::size_t QuietGroups::split(std::span<const std::byte> raw, std::span<std::by
     out += keep ? kGroupBytes : 0;
     map[g / 8] |= static_cast<std::byte>(static_cast<unsigned>(keep) << (g % 8));
   }
-  std::memcpy(out, raw.data() + groups_ * kGroupBytes, rest_);
+  if (rest_ > 0) std::memcpy(out, raw.data() + groups_ * kGroupBytes, rest_);
   return static_cast<std::size_t>(out - kept.data()) + rest_;
 }
 
