@@ -7,6 +7,8 @@
 namespace belay::aggregate {
 namespace {
 
+// An extent of so much gains little by what other ranks have, who would all have to read it.
+constexpr std::uint64_t kEnoughBytes = std::uint64_t{512} << 10;
 // A codec and an extent for each of these would cost more than it saves.
 constexpr std::uint64_t kSmallBytes = 100;
 constexpr const char* kSmallVariables = "(small)";
@@ -55,7 +57,10 @@ class Planner {
         variables[variable].emplace_back(&manifest, &region);
       }
     for (const auto& [variable, regions] : variables)
-      for (const auto& [manifest, region] : regions) add_region(variable, *manifest, *region);
+      for (const auto& [manifest, region] : regions) {
+        rank_begins_ = true;
+        add_region(variable, *manifest, *region);
+      }
   }
 
   void add_rest() {
@@ -91,7 +96,9 @@ class Planner {
     const auto found = wanted_.find(content);
     if (found == wanted_.end()) return;
     const auto entry = static_cast<std::uint32_t>(plan_.blocks.size());
-    if (plan_.extents.empty() || variable_ != variable ||
+    const bool of_others = rank_begins_ && in_extent_ >= kEnoughBytes;
+    rank_begins_ = false;
+    if (plan_.extents.empty() || variable_ != variable || of_others ||
         in_extent_ + content.length > extent_bytes_) {
       plan_.extents.push_back({variable.name, elements, entry, 0});
       variable_ = variable;
@@ -109,7 +116,8 @@ class Planner {
   const std::uint64_t extent_bytes_;
   std::unordered_map<Content, PlannedBlock, ContentHash> wanted_;
   std::unordered_map<Content, std::uint32_t, ContentHash> entry_of_;
-  Variable variable_;  ///< of the last extent
+  Variable variable_;         ///< of the last extent
+  bool rank_begins_ = false;  ///< what comes next is another rank's than what was last
   std::uint64_t in_extent_ = 0;
   BundlePlan plan_;
 };

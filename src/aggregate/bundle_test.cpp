@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <numeric>
 #include <stdexcept>
 
 namespace belay::aggregate {
@@ -38,6 +40,7 @@ std::vector<std::byte> content(std::uint32_t number) {
   std::vector<std::byte> bytes(kBlock);
   for (std::size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = static_cast<std::byte>(number + (i / 64) * (number % 3));
+  std::memcpy(bytes.data(), &number, sizeof(number));
   return bytes;
 }
 
@@ -157,6 +160,17 @@ TEST_F(BundleTest, ExtentsAreNoLargerThanAllowed) {
   ASSERT_EQ(plan.extents.size(), 3u);
   EXPECT_EQ(plan.extents[0].count, 3u);
   EXPECT_EQ(plan.extents[2].count, 1u);
+}
+
+TEST_F(BundleTest, LargePartsOfDifferentRanksLieInExtentsOfTheirOwn) {
+  std::vector<std::uint32_t> first(1200), second(1200);
+  std::iota(first.begin(), first.end(), 0u);
+  std::iota(second.begin(), second.end(), 5000u);
+  const auto plan = plan_bundle({source(0, first), source(1, second)},
+                                {manifest(0, first, 1200), manifest(1, second, 1200)}, 8 << 20);
+  ASSERT_EQ(plan.extents.size(), 2u);
+  EXPECT_EQ(plan.extents[0].count, 1200u);
+  EXPECT_EQ(plan.blocks[1200].source, 1u);
 }
 
 TEST_F(BundleTest, WhatOnlyOtherRanksKnowIsInItToo) {
