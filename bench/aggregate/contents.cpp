@@ -120,23 +120,6 @@ std::uint64_t Contents::checksum() const {
   return sum;
 }
 
-Contents load_application(Team& team, const std::string& application,
-                          const std::filesystem::path& store) {
-  Options options;
-  options.store = store;
-  options.application = application;
-  Session source = must("open", team.open(std::move(options)));
-  const std::vector<VersionInfo> versions = source.versions();
-  if (versions.empty()) die(application + " left no version");
-  Contents contents{versions.front().regions, {}};
-  for (const RegionInfo& region : contents.regions)
-    must("protect", source.protect(region.name, std::make_unique<SavedRegion>(
-                                                    region.type, contents.arrays[region.name])));
-  must("restore", source.restore());
-  must("close", source.close());
-  return contents;
-}
-
 Contents make_fields(const Team& team, std::uint64_t bytes) {
   const auto ranks = static_cast<std::size_t>(team.size());
   const double cells = static_cast<double>(bytes / kCellBytes * ranks);

@@ -2,27 +2,15 @@
 // What one rank has to save in the measurements of aggregation: typed regions.
 #pragma once
 
-#include "measure/saved_region.hpp"
-#include "measure/team.hpp"
-
-#include <filesystem>
-#include <string>
-#include <vector>
+#include "measure/saved_version.hpp"
 
 namespace belay::bench {
 
-struct Contents {
-  std::vector<RegionInfo> regions;
-  Arrays arrays;
-
+struct Contents : SavedVersion {
   void protect_in(Session& session);  ///< REQUIRES: outlives the session
   void wipe();
   std::uint64_t checksum() const;
 };
-
-/// The newest version that an application has left in a store. Collective.
-Contents load_application(Team& team, const std::string& application,
-                          const std::filesystem::path& store);
 
 /// This rank's slab of a box in which a gas is stirred: waves of all lengths with the energies of
 /// turbulence, and below them noise as roundoff leaves it. Density and energy in double precision,

@@ -2,12 +2,11 @@
 // bench_aggregate: time and bytes of versions on a global tier that is slow, without and with
 // compression and aggregation, and of restarts from there.
 #include "aggregate/findings.hpp"
+#include "measure/bench_main.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"
 #include "measure/process.hpp"
 #include "measure/rank_job.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 
@@ -18,14 +17,12 @@ namespace {
 constexpr int kRanks = 16;
 constexpr std::uint64_t kRoomBytes = std::uint64_t{2} << 30;  ///< for a local tier
 
-struct Arguments {
-  fs::path directory = "build/bench/work";
-  fs::path json = "build/bench/aggregate.json";
-  bool quick = false;
+struct Arguments : CommonArguments {
+  Arguments() : CommonArguments("aggregate") {}
+
   std::vector<int> rates;
   double name_ms = 1;
   int repetitions = 3;
-  std::vector<std::string> only;
 
   std::vector<int> all_rates() const {
     if (!rates.empty()) return rates;
@@ -153,9 +150,7 @@ int main(int argc, char** argv) {
   using namespace belay::bench;
   Arguments arguments;
   CLI::App app("Versions on a slow global tier: what compression and aggregation are worth.");
-  app.add_option("--dir", arguments.directory, "where stores and files go for the time of the run");
-  app.add_option("--json", arguments.json, "the file for rows and targets");
-  app.add_flag("--quick", arguments.quick, "small sizes, done within a minute");
+  add_common_options(app, arguments);
   app.add_option("--rates", arguments.rates,
                  "MB/s of the global tier, of all ranks in sum; 0: as fast as the disk")
       ->check(CLI::Range(0, 1000000));
@@ -163,12 +158,6 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1000.0));
   app.add_option("--repetitions", arguments.repetitions, "of each trial")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--only", arguments.only, "only these contents")
-      ->check(CLI::IsMember({"fields", "hydro", "pic"}));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run_all(arguments);
-  } catch (const std::exception& failure) {
-    die(failure.what());
-  }
+  add_only_option(app, arguments, {"fields", "hydro", "pic"});
+  return run_bench(app, argc, argv, [&] { return run_all(arguments); });
 }

@@ -61,7 +61,7 @@ class Trials {
   static Contents contents_of(Team& team, const Json& job) {
     const std::string name = job.at("contents");
     if (name == "fields") return make_fields(team, job.at("bytes"));
-    return load_application(team, name, job.at("store").get<std::string>());
+    return {load_newest(team, name, job.at("store").get<std::string>())};
   }
 
   void clear(const fs::path& directory) {

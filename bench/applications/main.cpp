@@ -3,13 +3,11 @@
 // examples. Each runs under mpirun as a user would run it, keeping all its versions; then these are
 // taken again in several ways (replay.hpp).
 #include "applications/findings.hpp"
+#include "measure/bench_main.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"
 #include "measure/process.hpp"
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <optional>
@@ -18,11 +16,8 @@ namespace belay::bench {
 namespace fs = std::filesystem;
 namespace {
 
-struct Arguments {
-  fs::path directory = "build/bench/work";
-  fs::path json = "build/bench/applications.json";
-  bool quick = false;
-  std::vector<std::string> only;
+struct Arguments : CommonArguments {
+  Arguments() : CommonArguments("applications") {}
 };
 
 struct Application {
@@ -100,9 +95,7 @@ int run_all(const Arguments& arguments) {
                    {"applications", Json::array()}};
   int failures = 0;
   for (const Application& application : make_plan(arguments.quick)) {
-    if (!arguments.only.empty() && std::find(arguments.only.begin(), arguments.only.end(),
-                                             application.name) == arguments.only.end())
-      continue;
+    if (!arguments.wants(application.name)) continue;
     fmt::print("{} on {} ranks, a version every {} steps\n", application.name, application.ranks,
                application.interval);
     std::fflush(stdout);
@@ -130,15 +123,7 @@ int main(int argc, char** argv) {
   using namespace belay::bench;
   Arguments arguments;
   CLI::App app("Full and differential versions over the runs of real applications.");
-  app.add_option("--dir", arguments.directory, "where stores and files go for the time of the run");
-  app.add_option("--json", arguments.json, "the file for rows and targets; figures go beside it");
-  app.add_flag("--quick", arguments.quick, "small sizes, done within a minute");
-  app.add_option("--only", arguments.only, "only these applications")
-      ->check(CLI::IsMember({"heat2d", "pic", "cg", "hydro"}));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run_all(arguments);
-  } catch (const std::exception& failure) {
-    die(failure.what());
-  }
+  add_common_options(app, arguments);
+  add_only_option(app, arguments, {"heat2d", "pic", "cg", "hydro"});
+  return run_bench(app, argc, argv, [&] { return run_all(arguments); });
 }

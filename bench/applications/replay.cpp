@@ -4,7 +4,7 @@
 #include "applications/changes.hpp"
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
-#include "measure/saved_region.hpp"
+#include "measure/saved_version.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -174,9 +174,7 @@ class Replay {
         versions_(source_.versions()) {
     if (versions_.empty()) die("the application left no version");
     std::reverse(versions_.begin(), versions_.end());
-    for (const RegionInfo& region : versions_.front().regions)
-      must("protect", source_.protect(region.name, std::make_unique<SavedRegion>(
-                                                       region.type, arrays_[region.name])));
+    protect_saved(source_, versions_.front().regions, arrays_);
     for (const Json& way : job.at("ways"))
       ways_.push_back(std::make_unique<Way>(team, job, way, arrays_));
     full_ = std::make_unique<FullWay>(team, job, arrays_);

@@ -3,13 +3,11 @@
 // does it and as Belay does. Runs that it makes itself, at several moments.
 #include "compress/findings.hpp"
 #include "compress/sources.hpp"
+#include "measure/bench_main.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"
 #include "measure/process.hpp"
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <chrono>
 
 namespace belay::bench {
@@ -19,15 +17,9 @@ namespace {
 constexpr int kRanks = 32;
 constexpr int kQuickRanks = 16;
 
-struct Arguments {
-  fs::path directory = "build/bench/work";
-  fs::path json = "build/bench/compress.json";
-  bool quick = false;
-  std::vector<std::string> only;
+struct Arguments : CommonArguments {
+  Arguments() : CommonArguments("compress") {}
 
-  bool wants(const std::string& application) const {
-    return only.empty() || std::find(only.begin(), only.end(), application) != only.end();
-  }
   int ranks() const { return quick ? kQuickRanks : kRanks; }
 };
 
@@ -96,15 +88,7 @@ int main(int argc, char** argv) {
   using namespace belay::bench;
   Arguments arguments;
   CLI::App app("Checkpoints of many ranks, merged and compressed in the paper's ways and Belay's.");
-  app.add_option("--dir", arguments.directory, "where stores and files go for the time of the run");
-  app.add_option("--json", arguments.json, "the file for rows and targets");
-  app.add_flag("--quick", arguments.quick, "small sizes, done within a minute");
-  app.add_option("--only", arguments.only, "only these applications")
-      ->check(CLI::IsMember({"heat2d", "cg", "hydro", "pic", "lammps", "strided"}));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run_all(arguments);
-  } catch (const std::exception& failure) {
-    die(failure.what());
-  }
+  add_common_options(app, arguments);
+  add_only_option(app, arguments, {"heat2d", "cg", "hydro", "pic", "lammps", "strided"});
+  return run_bench(app, argc, argv, [&] { return run_all(arguments); });
 }

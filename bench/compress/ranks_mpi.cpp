@@ -4,6 +4,7 @@
 #include "compress/checkpoints.hpp"
 #include "measure/must.hpp"
 #include "measure/rank_job.hpp"
+#include "measure/saved_version.hpp"
 
 #include <algorithm>
 
@@ -15,9 +16,7 @@ using Json = nlohmann::json;
 Checkpoint restore(Team& team, Options options, const VersionInfo& version) {
   Session session = must("open", team.open(std::move(options)));
   Arrays arrays;
-  for (const RegionInfo& region : version.regions)
-    must("protect", session.protect(region.name, std::make_unique<SavedRegion>(
-                                                     region.type, arrays[region.name])));
+  protect_saved(session, version.regions, arrays);
   must("restore", session.restore(version.version));
   Checkpoint checkpoint;
   for (const RegionInfo& region : version.regions)

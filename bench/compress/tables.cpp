@@ -17,17 +17,6 @@ double ratio_of(const Json& codec_row) {
   return number(codec_row, "bytes") / number(codec_row, "encoded_bytes");
 }
 
-/// What `key` takes on in the rows, in their order.
-template <class T>
-std::vector<T> values_of(const Json& rows, const char* key) {
-  std::vector<T> values;
-  for (const Json& row : rows)
-    if (const T value = row.at(key).get<T>();
-        std::find(values.begin(), values.end(), value) == values.end())
-      values.push_back(value);
-  return values;
-}
-
 Json rows_with(const Json& rows, const char* key, const Json& value) {
   Json some = Json::array();
   for (const Json& row : rows)

@@ -2,7 +2,6 @@
 #include "contents.hpp"
 
 #include "measure/image.hpp"
-#include "measure/must.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,23 +22,6 @@ Image pieces_of(Kind kind, int number, std::uint64_t bytes) {
 }
 
 }  // namespace
-
-Arrays load_application(Team& team, const std::string& application,
-                        const std::filesystem::path& store) {
-  Options options;
-  options.store = store;
-  options.application = application;
-  Session source = must("open", team.open(std::move(options)));
-  const std::vector<VersionInfo> versions = source.versions();
-  if (versions.empty()) die(application + " left no version");
-  Arrays arrays;
-  for (const RegionInfo& region : versions.front().regions)
-    must("protect", source.protect(region.name, std::make_unique<SavedRegion>(
-                                                    region.type, arrays[region.name])));
-  must("restore", source.restore());
-  must("close", source.close());
-  return arrays;
-}
 
 Arrays make_mix(const Team& team, std::uint64_t bytes) {
   const std::uint64_t quarter = bytes / 4 / kPieceBytes * kPieceBytes;

@@ -5,14 +5,7 @@
 #include "measure/saved_region.hpp"
 #include "measure/team.hpp"
 
-#include <filesystem>
-#include <string>
-
 namespace belay::bench {
-
-/// The newest version that an application has left in a store. Collective.
-Arrays load_application(Team& team, const std::string& application,
-                        const std::filesystem::path& store);
 
 /// Four quarters, in pieces of 16 KiB that are mixed: common to all ranks, common to four
 /// neighbours, of this rank alone, and of this rank but sixteen times each. The first quarter of

@@ -3,15 +3,13 @@
 // rank plays a node. Contents are what the examples leave behind, a mix with known shares of equal
 // blocks, and data without any.
 #include "findings.hpp"
+#include "measure/bench_main.hpp"
 #include "measure/cost.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"
 #include "measure/process.hpp"
 #include "measure/rank_job.hpp"
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -22,15 +20,8 @@ namespace {
 constexpr int kRanks = 16;
 constexpr std::uint64_t kRoomBytes = std::uint64_t{4} << 30;  ///< for one store, with room to spare
 
-struct Arguments {
-  fs::path directory = "build/bench/work";
-  fs::path json = "build/bench/dedup.json";
-  bool quick = false;
-  std::vector<std::string> only;
-
-  bool wants(const std::string& contents) const {
-    return only.empty() || std::find(only.begin(), only.end(), contents) != only.end();
-  }
+struct Arguments : CommonArguments {
+  Arguments() : CommonArguments("dedup") {}
 };
 
 struct Application {
@@ -209,15 +200,7 @@ int main(int argc, char** argv) {
   using namespace belay::bench;
   Arguments arguments;
   CLI::App app("Versions with copies on other nodes: what each mode of dedup stores and sends.");
-  app.add_option("--dir", arguments.directory, "where stores and files go for the time of the run");
-  app.add_option("--json", arguments.json, "the file for rows and targets");
-  app.add_flag("--quick", arguments.quick, "small sizes, done within a minute");
-  app.add_option("--only", arguments.only, "only these contents, or whole runs")
-      ->check(CLI::IsMember({"cg", "hydro", "mix", "distinct", "runs"}));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run_all(arguments);
-  } catch (const std::exception& failure) {
-    die(failure.what());
-  }
+  add_common_options(app, arguments);
+  add_only_option(app, arguments, {"cg", "hydro", "mix", "distinct", "runs"});
+  return run_bench(app, argc, argv, [&] { return run_all(arguments); });
 }

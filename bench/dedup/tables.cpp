@@ -26,17 +26,6 @@ const Json* find_row(const Json& rows, const std::string& contents, int block, i
   return nullptr;
 }
 
-/// What `key` takes on in the rows, in their order.
-template <class T>
-std::vector<T> values_of(const Json& rows, const char* key) {
-  std::vector<T> values;
-  for (const Json& row : rows)
-    if (const T value = row.at(key).get<T>();
-        std::find(values.begin(), values.end(), value) == values.end())
-      values.push_back(value);
-  return values;
-}
-
 void for_each_contents(const Json& rows,
                        const std::function<void(const std::string& contents, int block)>& visit) {
   for (const auto& contents : values_of<std::string>(rows, "contents"))

@@ -4,6 +4,7 @@
 #include "contents.hpp"
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
+#include "measure/saved_version.hpp"
 
 #include <filesystem>
 
@@ -21,7 +22,7 @@ Arrays contents_of(Team& team, const Json& job) {
   const std::string name = job.at("contents");
   if (name == "mix") return make_mix(team, job.at("bytes"));
   if (name == "distinct") return make_distinct(team, job.at("bytes"));
-  return load_application(team, name, job.at("store").get<std::string>());
+  return load_newest(team, name, job.at("store").get<std::string>()).arrays;
 }
 
 Options options_for(const Json& trial, const fs::path& store) {

@@ -3,13 +3,11 @@
 // same data plainly. Plans the jobs, runs each in processes of its own, and sums up.
 #include "differential/findings.hpp"
 #include "differential/jobs.hpp"
+#include "measure/bench_main.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"
 #include "measure/process.hpp"
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <fstream>
 #include <optional>
 
@@ -20,11 +18,9 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
 
-struct Arguments {
-  fs::path directory = "build/bench/work";
-  fs::path json = "build/bench/differential.json";
-  bool quick = false;
-  std::vector<std::string> only;
+struct Arguments : CommonArguments {
+  Arguments() : CommonArguments("differential") {}
+
   std::string job;
   fs::path result;
 };
@@ -167,9 +163,7 @@ int run_all(const Arguments& arguments) {
                    {"rows", Json::array()}};
   int failures = 0;
   for (const Planned& planned : make_plan(arguments)) {
-    if (!arguments.only.empty() && std::find(arguments.only.begin(), arguments.only.end(),
-                                             planned.key) == arguments.only.end())
-      continue;
+    if (!arguments.wants(planned.key)) continue;
     if (const std::string why = obstacle(planned, arguments.directory); !why.empty()) {
       fmt::print("{}: skipped, {}\n", planned.title, why);
       continue;
@@ -198,18 +192,14 @@ int main(int argc, char** argv) {
   using namespace belay::bench;
   Arguments arguments;
   CLI::App app("What a differential version costs, next to plain writes, scans and reads.");
-  app.add_option("--dir", arguments.directory, "where stores and files go for the time of the run");
-  app.add_option("--json", arguments.json, "the file for rows and targets");
-  app.add_flag("--quick", arguments.quick, "small sizes, done within a minute");
-  app.add_option("--only", arguments.only, "only these parts")
-      ->check(CLI::IsMember({"rows", "series", "memory", "sizes", "regions", "small", "sweep"}));
+  add_common_options(app, arguments);
+  add_only_option(app, arguments,
+                  {"rows", "series", "memory", "sizes", "regions", "small", "sweep"});
   app.add_option("--job", arguments.job, "run one job in this process (JSON)")->group("");
   app.add_option("--result", arguments.result, "where that job's result goes")->group("");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return run_bench(app, argc, argv, [&] {
     if (arguments.job.empty()) return run_all(arguments);
     run_job(*make_solo_team(), Json::parse(arguments.job), arguments.result);
-  } catch (const std::exception& failure) {
-    die(failure.what());
-  }
+    return 0;
+  });
 }

@@ -2,13 +2,12 @@
 // bench_interference: how much longer heat2d and cg take if a version is due every few seconds. One
 // rank, and beside it a thread or a head that writes: on two cores one is free for it.
 #include "interference/runs.hpp"
+#include "measure/bench_main.hpp"
 #include "measure/cost.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"
 #include "measure/process.hpp"
 #include "measure/report.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -21,10 +20,9 @@ namespace {
 constexpr double kBound = 0.05;      ///< of slow-down, where a core is free
 constexpr double kFewSeconds = 2.0;  ///< an interval that must be bearable
 
-struct Arguments {
-  fs::path directory = "build/bench/work";
-  fs::path json = "build/bench/interference.json";
-  bool quick = false;
+struct Arguments : CommonArguments {
+  Arguments() : CommonArguments("interference") {}
+
   double seconds = 8;
   int repetitions = 3;
 };
@@ -176,17 +174,10 @@ int main(int argc, char** argv) {
   using namespace belay::bench;
   Arguments arguments;
   CLI::App app("How much longer applications take because of their versions.");
-  app.add_option("--dir", arguments.directory, "where stores and files go for the time of the run");
-  app.add_option("--json", arguments.json, "the file for rows and targets");
-  app.add_flag("--quick", arguments.quick, "small sizes, done within a minute");
+  add_common_options(app, arguments);
   app.add_option("--seconds", arguments.seconds, "what a run takes, without versions")
       ->check(CLI::Range(1.0, 600.0));
   app.add_option("--repetitions", arguments.repetitions, "runs of each kind")
       ->check(CLI::Range(1, 1000));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run_all(arguments);
-  } catch (const std::exception& failure) {
-    die(failure.what());
-  }
+  return run_bench(app, argc, argv, [&] { return run_all(arguments); });
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures to reach, as every benchmark ends.
+// Rows of findings, and figures to reach, as every benchmark ends.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -25,5 +26,16 @@ nlohmann::json to_json(const std::vector<Target>& targets);
 
 /// Writes it beside `path` first, so that a reader never sees half a file.
 void write_json(const std::filesystem::path& path, const nlohmann::json& document);
+
+/// What `key` takes on in the rows, in their order.
+template <class T>
+std::vector<T> values_of(const nlohmann::json& rows, const char* key) {
+  std::vector<T> values;
+  for (const nlohmann::json& row : rows)
+    if (const T value = row.at(key).get<T>();
+        std::find(values.begin(), values.end(), value) == values.end())
+      values.push_back(value);
+  return values;
+}
 
 }  // namespace belay::bench

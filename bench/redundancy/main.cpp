@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_redundancy: CPU time and speed of copies and shards on other nodes, and of coming back
 // after losses, with four ranks that play nodes and stores in memory.
+#include "measure/bench_main.hpp"
 #include "measure/machine.hpp"
 #include "measure/must.hpp"
 #include "measure/process.hpp"
 #include "measure/rank_job.hpp"
 #include "measure/report.hpp"
-
-#include <CLI/CLI.hpp>
 
 namespace belay::bench {
 namespace fs = std::filesystem;
@@ -17,10 +16,9 @@ namespace {
 constexpr int kRanks = 4;
 constexpr double kBound = 1.25;  ///< CPU time against the least that moving the bytes takes
 
-struct Arguments {
-  fs::path directory = "build/bench/work";
-  fs::path json = "build/bench/redundancy.json";
-  bool quick = false;
+struct Arguments : CommonArguments {
+  Arguments() : CommonArguments("redundancy") {}
+
   int repetitions = 7;
 };
 
@@ -116,15 +114,8 @@ int main(int argc, char** argv) {
   using namespace belay::bench;
   Arguments arguments;
   CLI::App app("Versions that survive the loss of nodes: CPU time and speed, to make and to use.");
-  app.add_option("--dir", arguments.directory, "where files go, and stores if memory has no room");
-  app.add_option("--json", arguments.json, "the file for rows and targets");
-  app.add_flag("--quick", arguments.quick, "small sizes, done within a minute");
+  add_common_options(app, arguments);
   app.add_option("--repetitions", arguments.repetitions, "versions of each scheme")
       ->check(CLI::Range(1, 1000));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run_all(arguments);
-  } catch (const std::exception& failure) {
-    die(failure.what());
-  }
+  return run_bench(app, argc, argv, [&] { return run_all(arguments); });
 }
