@@ -99,7 +99,6 @@ class BundleTest : public testing::Test {
           return read(sources, pieces, damaged);
         },
         encoders,
-        1 << 20,
         cancelled_};
     const format::SegmentHeader header{{kStore, 7, {1, 2}, 0, kRanks}, HashKind::xxh3, kBlock};
     return write_bundle(tools, format::bundle_name({{1, 2}, 0}), header, sources, plan,

@@ -39,8 +39,7 @@ struct Tools {
   /// Names blocks: their fingerprints.
   std::function<void(std::span<const std::span<const std::byte>>, std::span<Fingerprint>)> name;
   ReadPieces read;
-  unsigned encoders = 0;           ///< threads; 0: one does all
-  std::uint64_t memory_bytes = 0;  ///< for extents
+  unsigned encoders = 0;  ///< threads; 0: one does all
   const std::atomic<bool>& cancelled;
 };
 

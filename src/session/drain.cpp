@@ -230,7 +230,6 @@ Result<void> Drain::write(std::vector<DrainShare> shares) {
         return read(pieces, damaged);
       },
       places_.encoders,
-      places_.memory_bytes,
       cancelled_};
   const SegmentId id{origin_.key, work_.set.number};
   const std::string name = format::bundle_name(id);

@@ -57,8 +57,12 @@ std::vector<VersionKey> GlobalHoldings::retire_versions(const store::RetentionRu
 }
 
 void GlobalHoldings::give_back(Retired left) {
-  // A later version may count on what has the same name: whether it goes is asked again.
+  // A later version may count on the blocks of what stayed: whether it goes is asked again.
   for (const SegmentId& id : std::exchange(left.copies, {})) copies_.push_back(id);
+  const auto stayed = std::exchange(left.bundles, {});
+  for (KeptBundle& bundle : std::exchange(retiring_, {}))
+    if (std::find(stayed.begin(), stayed.end(), bundle.id) != stayed.end())
+      bundles_.push_back(std::move(bundle));
   retired_.add(left);
 }
 
@@ -79,8 +83,11 @@ Retired GlobalHoldings::take_retired(const Needs& needs, const store::RetentionR
            std::none_of(bundle.segments.begin(), bundle.segments.end(),
                         [&](const SegmentId& id) { return needs.has(id); });
   };
-  for (const KeptBundle& bundle : bundles_)
-    if (bundle_goes(bundle)) retired_.bundles.push_back(bundle.id);
+  for (const KeptBundle& bundle : bundles_) {
+    if (!bundle_goes(bundle)) continue;
+    retired_.bundles.push_back(bundle.id);
+    retiring_.push_back(bundle);
+  }
   std::erase_if(bundles_, bundle_goes);
   if (earlier) {
     retired_.others.insert(retired_.others.end(), earlier_leftovers_.begin(),

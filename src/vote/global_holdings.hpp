@@ -35,6 +35,7 @@ class GlobalHoldings {
   std::vector<VersionKey> retire_versions(const store::RetentionRule& rule);
   Needs needs() const { return needs_of(known_); }
   /// `earlier`: what earlier runs have left may go too.
+  /// Give back what stays after all before taking again.
   Retired take_retired(const Needs& needs, const store::RetentionRule& rule, bool earlier);
   void give_back(Retired left);
 
@@ -43,6 +44,7 @@ class GlobalHoldings {
   std::vector<store::KnownVersion> known_;
   std::vector<SegmentId> copies_;  ///< of their own, not in bundles
   std::vector<KeptBundle> bundles_;
+  std::vector<KeptBundle> retiring_;       ///< taken, and not given back yet
   std::vector<SegmentId> kept_manifests_;  ///< of other ranks
   std::vector<std::string> earlier_leftovers_;
   Retired retired_;
