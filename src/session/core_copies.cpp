@@ -128,9 +128,10 @@ Result<void> SessionCore::share_here(std::uint64_t entry_ns) {
   const auto voyage = make_voyage(capture_->take_cargo());
   BELAY_TRY(voyage->plan());
   close_ledger(flight_->manifest->ledger, entry_ns);
-  auto staged = within_memory([&] { return capture_->stage(voyage->stored()); });
+  // In this order what is staged, whose fingerprints are checked, shows that nothing has changed
+  // while parity was made of it.
   BELAY_TRY(voyage->exchange(*parts_.worker));
-  return staged;
+  return capture_->stage(voyage->stored());
 }
 
 Result<Version> SessionCore::share_in_background(std::uint64_t entry_ns) {

@@ -14,8 +14,8 @@ namespace belay::session {
 namespace {
 
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20;
-// What was verified is still in the cache when it is copied.
-constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
+// What was verified is still in the cache when it is written, in pieces that need no buffer.
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -95,7 +95,7 @@ Result<void> KeptCopies::write(const Arrival& arrival) {
   for (auto rest = arrival.bytes; !rest.empty();) {
     BELAY_ASSIGN(const std::size_t verified, verify_front(source, copy, rest));
     if (!copy.writer) BELAY_TRY(start(source, copy));
-    BELAY_TRY(copy.writer->append(rest.first(verified)));
+    BELAY_TRY(copy.writer->append_in_place(rest.first(verified)));
     rest = rest.subspan(verified);
   }
   return {};

@@ -159,29 +159,13 @@ Result<void> Voyage::exchange_shards(Worker& worker) {
       std::make_unique<KeptShards>(equipment_, exchange.shards(manifest_.origin)));
   flight_->sent_bytes += exchange.sent_bytes();
   flight_->kept_bytes += exchange.kept_bytes();
-  BELAY_TRY(exchange.run(
+  return exchange.run(
       course_.windows,
       [&](std::vector<KeptShards::Piece> pieces, std::atomic<bool>& done) {
         worker.submit(
             [flight = flight_, pieces = std::move(pieces), &done] { flight->keep(pieces, done); });
       },
-      [&] { worker.wait_one(); }));
-  return check_unchanged();
-}
-
-Result<void> Voyage::check_unchanged() const {
-  if (cargo_.scratch != nullptr) return {};  // the program cannot reach what is held
-  std::atomic<std::size_t> changed = brought_.size();
-  constexpr std::size_t kBatch = 64;
-  equipment_.parallel.run((brought_.size() + kBatch - 1) / kBatch, [&](std::size_t batch) {
-    for (std::size_t i = batch * kBatch; i < std::min((batch + 1) * kBatch, brought_.size()); ++i)
-      if (equipment_.hasher.hash(brought_[i].bytes) != brought_[i].block.fingerprint) changed = i;
-  });
-  if (changed == brought_.size()) return {};
-  return fail(Code::invalid_argument,
-              "region '{}' changed during checkpoint(); nobody may write protected memory between "
-              "its entry and return",
-              manifest_.regions[cargo_.unsafe[changed].region].name);
+      [&] { worker.wait_one(); });
 }
 
 Result<void> Voyage::exchange_copies(Worker& worker) {

@@ -67,8 +67,6 @@ class Voyage {
   void place();
   Result<void> exchange_copies(Worker& worker);
   Result<void> exchange_shards(Worker& worker);
-  /// Parity is made of what others are sent, the segment of a copy: both must be the same.
-  Result<void> check_unchanged() const;
   std::uint64_t window_bytes() const;
   /// Blocks that are left to others get another holder, equal ones elsewhere in memory too.
   void relabel(std::uint8_t elsewhere);
