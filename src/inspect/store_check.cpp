@@ -69,6 +69,7 @@ class StoreCheck {
                                 const AuditedFile& audited) const;
   Result<void> check_elsewhere(VersionKey key, const Reference& reference);
   void check_doubtful(const BlockSource& source);
+  const AuditedFile* bundled_copy(const Verdict& verdict) const;
   void add_region(Flaw flaw, const RegionRecord& region, std::uint64_t blocks, std::string reason);
   void add_segment_damage(const Verdict& verdict, bool holds);
   std::string directory_of(const SegmentId& id, std::size_t guess) const;
@@ -235,6 +236,18 @@ void StoreCheck::add_region(Flaw flaw, const RegionRecord& region, std::uint64_t
   report_.flaws.push_back(std::move(flaw));
 }
 
+/// The copy that stands for a segment on the global tier; nullptr: there should be the segment.
+const AuditedFile* StoreCheck::bundled_copy(const Verdict& verdict) const {
+  if (!verdict.segment.lost || verdict.segment.lost->code() != Code::not_found) return nullptr;
+  for (const AuditedFile& copy : verdict.copies) {
+    if (copy.source.kind != FileKind::copy) continue;
+    const FoundFile* file = view_.find_file(view_.nodes()[copy.source.node].directory,
+                                            format::copy_name(copy.source.id));
+    if (file != nullptr && file->bundled()) return &copy;
+  }
+  return nullptr;
+}
+
 /// Goes through the blocks that one manifest expects in the segment.
 Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& reference,
                                          Verdict& verdict) {
@@ -244,12 +257,18 @@ Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& r
                                 [&](const SegmentRef& s) { return s.id == id; });
   if (ref == manifest->segments.end()) return {};
   const auto lost = loss_for(*manifest, *ref, verdict.segment);
-  const Flaw flaw{.code = lost ? lost->code() : Code::corruption,
-                  .directory = directory_of(id, reference.part->node),
-                  .file = format::segment_name(id),
-                  .reason = lost ? lost->message() : std::string(),
-                  .version = reference.version->key,
-                  .rank = reference.part->rank};
+  Flaw flaw{.code = lost ? lost->code() : Code::corruption,
+            .directory = directory_of(id, reference.part->node),
+            .file = format::segment_name(id),
+            .reason = lost ? lost->message() : std::string(),
+            .version = reference.version->key,
+            .rank = reference.part->rank};
+  if (const AuditedFile* copy = bundled_copy(verdict)) {
+    flaw.code = Code::corruption;
+    flaw.directory = view_.nodes()[copy->source.node].directory;
+    flaw.file = format::copy_name(id);
+    flaw.reason = copy->lost ? copy->lost->message() : "lacks what the manifest counts on";
+  }
   struct Counts {
     std::uint64_t lost = 0, damaged = 0, absent = 0;
   };
@@ -277,7 +296,7 @@ Result<void> StoreCheck::check_reference(const SegmentId& id, const Reference& r
     const auto found = counts.find(&region);
     if (found == counts.end()) continue;
     const auto& [missing, damaged, absent] = found->second;
-    if (missing > 0) add_region(flaw, region, missing, lost->message());
+    if (missing > 0) add_region(flaw, region, missing, flaw.reason);
     if (damaged > 0)
       add_region(flaw, region, damaged, "the content is not what the fingerprint names");
     if (absent > 0) add_region(flaw, region, absent, "does not hold what the manifest counts on");
@@ -300,7 +319,7 @@ void StoreCheck::add_segment_damage(const Verdict& verdict, bool holds) {
             .file = format::segment_name(id),
             .rank = id.rank};
   if (segment.lost) {
-    if (verdict.told) return;
+    if (verdict.told || bundled_copy(verdict) != nullptr) return;
     flaw.code = segment.lost->code();
     const bool gone = flaw.code == Code::not_found;
     flaw.reason = gone ? "is missing" : segment.lost->message();
@@ -399,7 +418,7 @@ Result<void> StoreCheck::check_shards() {
 void StoreCheck::check_unlisted() {
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
-      if (!file.regular || file.bundled) continue;
+      if (!file.regular || file.bundled()) continue;
       const bool temporary =
           file.parsed ? file.parsed->temporary : file.name != std::string(format::kSettledName);
       const bool copy = file.parsed && file.parsed->kind == format::NameKind::copy;
@@ -457,6 +476,7 @@ Result<CheckReport> StoreCheck::run(unsigned threads) {
   BELAY_TRY(check_shards());
   check_unlisted();
   judge_versions();
+  view_.name_bundles(report_.flaws);
   return std::move(report_);
 }
 

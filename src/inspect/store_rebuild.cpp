@@ -64,6 +64,8 @@ class RebuildPass {
   bool is_damaged(std::size_t node, const std::string& name) const {
     return damaged_.contains({view_.nodes()[node].directory, name});
   }
+  bool is_bundled(const BlockSource& source) const;
+  bool only_bundled(const SegmentId& id) const;
   bool may_write(const Place& place) const { return !unreadable_.contains(place); }
   void refuse(const std::string& file, const std::string& reason) {
     done_.repair.refused.push_back(file + ": " + reason);
@@ -91,10 +93,27 @@ class RebuildPass {
   std::map<SegmentId, SegmentRef> wanted_;
 };
 
+bool RebuildPass::is_bundled(const BlockSource& source) const {
+  const FoundFile* file =
+      source.kind == FileKind::copy
+          ? view_.find_file(view_.nodes()[source.node].directory, name_of(source))
+          : nullptr;
+  return file != nullptr && file->bundled();
+}
+
+/// What nothing but bundles has is on the global tier, which has no other files of it.
+bool RebuildPass::only_bundled(const SegmentId& id) const {
+  const auto files = sources_.files_of(id);
+  return !files.empty() && std::all_of(files.begin(), files.end(), [&](const BlockSource& source) {
+    return is_bundled(source);
+  });
+}
+
 void RebuildPass::want_segments(const VersionView& version) {
   for (const PartView& part : version.parts) {
     if (!part.manifest) continue;
     for (SegmentRef segment : part.manifest->segments) {
+      if (only_bundled(segment.id)) continue;
       // Stripes keep blocks safe by other means.
       if (part.manifest->level.has_parity()) segment.nodes = 0;
       if (segment.id.rank != kAnyRank) wanted_.emplace(segment.id, segment);
@@ -241,7 +260,9 @@ Result<void> RebuildPass::renew_segments() {
 Result<void> RebuildPass::renew_damaged_copies() {
   for (const auto& [id, segment] : wanted_)
     for (const BlockSource& source : sources_.of(id)) {
-      if (source.kind != FileKind::copy || !is_damaged(source.node, name_of(source))) continue;
+      if (source.kind != FileKind::copy || is_bundled(source) ||
+          !is_damaged(source.node, name_of(source)))
+        continue;
       BELAY_ASSIGN(const auto whole, find_outline(id));
       const auto outline = whole ? read_damaged_copy(view_, source, *whole) : std::nullopt;
       if (!outline) continue;  // left to add_copies()

@@ -195,8 +195,8 @@ Result<void> StoreRepair::move_manifests() {
     for (const FoundFile& file : view_.nodes()[node].files)
       if (file.parsed && !file.parsed->temporary &&
           file.parsed->kind == format::NameKind::manifest && damaged_.contains(file.parsed->key))
-        BELAY_TRY(file.bundled ? retire(node, file.name)
-                               : move(node, file.name, "its version is damaged"));
+        BELAY_TRY(file.bundled() ? retire(node, file.name)
+                                 : move(node, file.name, "its version is damaged"));
   return sync();
 }
 
@@ -215,7 +215,7 @@ Result<void> StoreRepair::move_segments() {
   view_.stripes().complete(theirs);
   for (std::size_t node = 0; node < view_.nodes().size(); ++node) {
     for (const FoundFile& file : view_.nodes()[node].files) {
-      if (!file.parsed || file.parsed->temporary || file.bundled ||
+      if (!file.parsed || file.parsed->temporary || file.bundled() ||
           (file.parsed->kind != format::NameKind::segment &&
            file.parsed->kind != format::NameKind::copy &&
            file.parsed->kind != format::NameKind::shard))

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 namespace belay::inspect {
@@ -125,7 +126,10 @@ Result<void> StoreScan::list_files(std::size_t index) {
     }
     node.files.push_back(std::move(file));
   }
-  return list_bundled(node);
+  BELAY_TRY(list_bundled(node));
+  std::sort(node.files.begin(), node.files.end(),
+            [](const FoundFile& a, const FoundFile& b) { return a.name < b.name; });
+  return {};
 }
 
 /// What lies in bundles is listed as if it were files.
@@ -136,17 +140,22 @@ Result<void> StoreScan::list_bundled(NodeView& node) {
   for (const FoundFile& file : node.files) names.insert(file.name);
   auto listed = make_place(*view_.files_, node.directory)->list();
   if (!listed) return Unexpected(listed.error());
-  for (const std::string& name : *listed)
-    if (auto parsed = format::parse_name(name); parsed && !names.contains(name))
-      node.files.push_back({.name = name, .parsed = parsed, .bundled = true});
-  // One that cannot be read gives nothing: somebody must say so.
+  std::map<std::string, std::vector<std::string>> bundles;  // by what lies in them
   const auto tier = store::make_local_tier(*view_.files_, node.directory);
   for (const FoundFile& file : node.files) {
     if (!is_bundle(file) || !file.regular) continue;
     const auto bundle = store::Bundle::open(*tier, {file.parsed->key, file.parsed->rank});
+    // One that cannot be read gives nothing: somebody must say so.
     if (!bundle && bundle.error().code() != Code::not_found)
       view_.flaws_.push_back(flaw_of(bundle.error(), node, file.name));
+    if (!bundle) continue;
+    for (const std::string& name : (*bundle)->names()) bundles[name].push_back(file.name);
   }
+  for (const std::string& name : *listed)
+    if (!names.contains(name) && bundles.contains(name))
+      node.files.push_back({.name = name,
+                            .parsed = format::parse_name(name),
+                            .bundles = std::move(bundles.at(name))});
   return {};
 }
 
@@ -290,8 +299,8 @@ bool StoreScan::is_gone(const VersionView& version) {
 void StoreScan::read_sizes() {
   for (std::size_t node = 0; node < view_.nodes_.size(); ++node)
     for (FoundFile& file : view_.nodes_[node].files)
-      if (auto size = file.regular && !file.bundled ? view_.tiers_[node]->touch(file.name)
-                                                    : Result<std::uint64_t>(0))
+      if (auto size = file.regular && !file.bundled() ? view_.tiers_[node]->touch(file.name)
+                                                      : Result<std::uint64_t>(0))
         file.bytes = *size;
 }
 
@@ -444,6 +453,8 @@ Result<StoreView> StoreScan::run() {
     view_.versions_.push_back(std::move(entry->second));
   find_lost_records();
   find_orphans();
+  view_.name_bundles(view_.flaws_);
+  for (VersionView& version : view_.versions_) view_.name_bundles(version.flaws);
   return std::move(view_);
 }
 

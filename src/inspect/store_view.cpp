@@ -71,6 +71,22 @@ const VersionView* StoreView::find(VersionKey key) const {
   return nullptr;
 }
 
+const FoundFile* StoreView::find_file(const std::string& directory, const std::string& name) const {
+  for (const NodeView& node : nodes_) {
+    if (node.directory != directory) continue;
+    const auto found = std::lower_bound(
+        node.files.begin(), node.files.end(), name,
+        [](const FoundFile& file, const std::string& wanted) { return file.name < wanted; });
+    if (found != node.files.end() && found->name == name) return &*found;
+  }
+  return nullptr;
+}
+
+void StoreView::name_bundles(std::vector<Flaw>& flaws) const {
+  for (Flaw& flaw : flaws)
+    if (const FoundFile* file = find_file(flaw.directory, flaw.file)) flaw.bundles = file->bundles;
+}
+
 const VersionView* StoreView::newest_whole() const {
   for (const VersionView& version : versions_) {
     const Manifest* manifest = version.any_manifest();

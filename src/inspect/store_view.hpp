@@ -23,9 +23,10 @@ namespace belay::inspect {
 
 /// Something that is not as it should be. Where it concerns a version, rank or region, it says so.
 struct Flaw {
-  Code code = Code::corruption;  ///< not_found: a file is missing
-  std::string directory = {};    ///< of the node; empty: no one knows where it should be
-  std::string file = {};         ///< name in that directory
+  Code code = Code::corruption;           ///< not_found: a file is missing
+  std::string directory = {};             ///< of the node; empty: no one knows where it should be
+  std::string file = {};                  ///< name in that directory
+  std::vector<std::string> bundles = {};  ///< files that this one lies in; empty: in none
   std::string reason = {};
   std::optional<VersionKey> version = {};
   std::optional<Rank> rank = {};
@@ -39,14 +40,17 @@ struct FoundFile {
   std::optional<format::ParsedName> parsed;  ///< unset: `settled` or its temporary
   bool regular = true;
   std::uint64_t bytes = 0;
-  bool bundled = false;  ///< there is no such file: it lies in a bundle, whose bytes count
+  /// There is no such file: it lies in these, whose bytes count. Empty: a file of its own.
+  std::vector<std::string> bundles = {};
+
+  bool bundled() const { return !bundles.empty(); }
 };
 
 /// One directory `<store>/node-<node>/`.
 struct NodeView {
-  std::string name;       ///< of the node, without "node-"
-  std::string directory;  ///< with the store's path in front
-  std::vector<FoundFile> files = {};
+  std::string name;                   ///< of the node, without "node-"
+  std::string directory;              ///< with the store's path in front
+  std::vector<FoundFile> files = {};  ///< by name
   bool settled = false;
   Run highest_record = 0;
 };
@@ -109,6 +113,11 @@ class StoreView {
   bool sees_all_ranks() const;
   /// Everything wrong: `flaws()` and those of all versions.
   std::vector<Flaw> all_flaws() const;
+
+  /// What of a node's directory is there under this name; nullptr: nothing.
+  const FoundFile* find_file(const std::string& directory, const std::string& name) const;
+  /// Says of flaws in what lies in bundles which these are.
+  void name_bundles(std::vector<Flaw>& flaws) const;
 
   /// For reading: the node's own files first, then those of all others.
   store::Tier& tier(std::size_t node) const { return *tiers_[node]; }

@@ -71,6 +71,15 @@ Result<void> Bundle::load_index() {
   return {};
 }
 
+std::vector<std::string> Bundle::names() const {
+  std::vector<std::string> names;
+  for (const format::CarriedManifest& manifest : rider_.manifests)
+    names.push_back(format::manifest_name(id_.key, manifest.rank));
+  for (const format::BundledSegment& segment : rider_.segments)
+    names.push_back(format::copy_name(segment.id));
+  return names;
+}
+
 std::optional<std::size_t> Bundle::find(const SegmentId& segment) const {
   const auto& all = rider_.segments;
   const auto found = std::lower_bound(

@@ -28,6 +28,8 @@ class Bundle {
   const format::SegmentHeader& header() const { return header_; }
   const format::Rider& rider() const { return rider_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
+  /// Of the files that it stands for: manifests, and copies of segments.
+  std::vector<std::string> names() const;
 
   /// The place of a segment in the rider; unset: none of its blocks are here.
   std::optional<std::size_t> find(const SegmentId& segment) const;

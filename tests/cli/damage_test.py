@@ -248,6 +248,28 @@ class Repair(ToolTest):
             self.assertIn("damaged", {v["state"] for v in damaged["versions"]})
             shutil.rmtree(store)
 
+    def test_damage_in_a_bundle_is_told_with_its_name_and_nothing_is_put_beside_it(self):
+        pristine = self.run_json("check", store=GOLDEN / "bundles-3")
+        self.assertEqual((pristine["flaws"], pristine["replaced"]), ([], []))
+        choose = random.Random(SEED)
+        parts = set()
+        for number in range(24):
+            store = self.copy(GOLDEN / "bundles-3", name="bundles")
+            hit = choose.choice(sorted(store.glob("node-*/bundle-*-000000000[23]-*")))
+            hit.write_bytes(flip(bytearray(hit.read_bytes()), choose))
+            done = run("check", "--json", store=store)
+            flaws = tool.json.loads(done.stdout)["flaws"]
+            self.assertEqual({f["file"] for f in flaws}, {hit.name} if done.returncode == DAMAGE else set())
+            parts |= {f.get("part", "").split("-")[0] for f in flaws}
+            text = run("check", store=store)
+            self.assertEqual(hit.name.encode() in text.stderr, bool(flaws), text.stderr)
+            if number % 4 == 0:
+                run("check", "--repair", store=store)
+                self.assertFalse(list(store.rglob("segment-*")) + list(store.rglob("copy-*")))
+                self.run_json("check", store=store, exit_code=OK)
+            shutil.rmtree(store)
+        self.assertLessEqual({"manifest", "copy"}, parts)
+
     def test_files_of_a_later_format_are_unsupported_and_stay(self):
         store = self.copy()
         path = store / "node-0" / "manifest-000001-0000000003-000000"

@@ -130,6 +130,14 @@ std::string flaw_text(const inspect::Flaw& flaw) {
   std::string reason = flaw.reason;
   // Messages from below name the file themselves.
   if (reason.starts_with(place + ": ")) reason = reason.substr(place.size() + 2);
+  if (!flaw.bundles.empty()) {
+    place = flaw.directory + "/" + flaw.bundles.front();
+    if (reason.starts_with(place + ": ")) reason = reason.substr(place.size() + 2);
+    const auto others = flaw.bundles.size() - 1;
+    reason = flaw.file +
+             (others > 0 ? fmt::format(", which {} more bundles have a part of", others) : "") +
+             ": " + reason;
+  }
   std::string about;
   const auto add = [&](const std::string& text) { about += (about.empty() ? "" : ", ") + text; };
   if (flaw.version) add(fmt::format("run {} version {}", flaw.version->run, flaw.version->version));
@@ -161,8 +169,9 @@ nlohmann::json json_of(VersionKey key) { return {{"run", key.run}, {"version", k
 nlohmann::json json_of(const inspect::Flaw& flaw) {
   nlohmann::json json = {{"code", flaw.code == Code::not_found ? "missing" : name_of(flaw.code)},
                          {"directory", flaw.directory},
-                         {"file", flaw.file},
+                         {"file", flaw.bundles.empty() ? flaw.file : flaw.bundles.front()},
                          {"reason", flaw.reason}};
+  if (!flaw.bundles.empty()) json["part"] = flaw.file;
   if (flaw.version) json.update(json_of(*flaw.version));
   if (flaw.rank) json["rank"] = *flaw.rank;
   if (!flaw.region.empty()) json["region"] = flaw.region;
