@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aggregate/bundle_plan.hpp"
 
+#include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <tuple>
 
 namespace belay::aggregate {
 namespace {
@@ -17,12 +18,15 @@ constexpr const char* kUnnamed = "(other)";  ///< blocks that only ranks of othe
 struct Content {
   Fingerprint fingerprint;
   std::uint32_t length = 0;
-  bool operator==(const Content&) const = default;
+
+  auto key() const { return std::tie(fingerprint.low, fingerprint.high, length); }
 };
-struct ContentHash {
-  std::size_t operator()(const Content& content) const {
-    return static_cast<std::size_t>(content.fingerprint.low ^ content.length);
-  }
+
+/// A content that the bundle needs. There may be millions: they take as little as they can.
+struct Wanted {
+  Content content;
+  std::uint32_t entry = format::kNotInBundle;  ///< in the bundle's index, once it has a place
+  PlannedBlock place;                          ///< where it comes from
 };
 
 /// Regions that are merged: in the order of their names.
@@ -37,13 +41,28 @@ class Planner {
  public:
   Planner(const std::vector<Source>& sources, std::uint64_t extent_bytes)
       : sources_(sources), extent_bytes_(extent_bytes) {
+    std::size_t needed = 0;
+    for (const Source& source : sources)
+      needed +=
+          static_cast<std::size_t>(std::count(source.needed.begin(), source.needed.end(), true));
+    wanted_.reserve(needed);
     for (std::uint32_t i = 0; i < sources.size(); ++i) {
       const auto& blocks = sources[i].blocks;
-      plan_.entries.emplace_back(blocks.size(), format::kNotInBundle);
       for (std::uint32_t j = 0; j < blocks.size(); ++j)
         if (sources[i].needed[j])
-          wanted_.try_emplace({blocks[j].fingerprint, blocks[j].length}, PlannedBlock{i, j});
+          wanted_.push_back(
+              {{blocks[j].fingerprint, blocks[j].length}, format::kNotInBundle, {i, j}});
     }
+    // Of equal ones the first in the order of sources stays.
+    std::sort(wanted_.begin(), wanted_.end(), [](const Wanted& a, const Wanted& b) {
+      return std::tuple(a.content.key(), a.place.source, a.place.block) <
+             std::tuple(b.content.key(), b.place.source, b.place.block);
+    });
+    wanted_.erase(std::unique(wanted_.begin(), wanted_.end(),
+                              [](const Wanted& a, const Wanted& b) {
+                                return a.content.key() == b.content.key();
+                              }),
+                  wanted_.end());
   }
 
   void add_variables(const std::vector<Manifest>& manifests) {
@@ -71,17 +90,23 @@ class Planner {
 
   /// Every needed block that has the content of one in the bundle is in it as well.
   BundlePlan finish() {
-    for (std::uint32_t i = 0; i < sources_.size(); ++i) {
-      const auto& blocks = sources_[i].blocks;
-      for (std::uint32_t j = 0; j < blocks.size(); ++j) {
-        const auto found = entry_of_.find({blocks[j].fingerprint, blocks[j].length});
-        if (sources_[i].needed[j] && found != entry_of_.end()) plan_.entries[i][j] = found->second;
-      }
+    for (const Source& source : sources_) {
+      auto& entries = plan_.entries.emplace_back(source.blocks.size(), format::kNotInBundle);
+      for (std::size_t i = 0; i < entries.size(); ++i)
+        if (source.needed[i])
+          entries[i] = find({source.blocks[i].fingerprint, source.blocks[i].length})->entry;
     }
     return std::move(plan_);
   }
 
  private:
+  Wanted* find(const Content& content) {
+    const auto found = std::lower_bound(
+        wanted_.begin(), wanted_.end(), content,
+        [](const Wanted& a, const Content& b) { return a.content.key() < b.key(); });
+    return found == wanted_.end() || found->content.key() != content.key() ? nullptr : &*found;
+  }
+
   void add_region(const Variable& variable, const Manifest& manifest, const RegionRecord& region) {
     const auto elements = region.bytes < kSmallBytes
                               ? codec::Elements{}
@@ -93,8 +118,8 @@ class Planner {
   }
 
   void add(const Content& content, const Variable& variable, const codec::Elements& elements) {
-    const auto found = wanted_.find(content);
-    if (found == wanted_.end()) return;
+    Wanted* const found = find(content);
+    if (found == nullptr || found->entry != format::kNotInBundle) return;
     const auto entry = static_cast<std::uint32_t>(plan_.blocks.size());
     const bool of_others = rank_begins_ && in_extent_ >= kEnoughBytes;
     rank_begins_ = false;
@@ -104,9 +129,8 @@ class Planner {
       variable_ = variable;
       in_extent_ = 0;
     }
-    plan_.blocks.push_back(found->second);
-    entry_of_.emplace(content, entry);
-    wanted_.erase(found);
+    plan_.blocks.push_back(found->place);
+    found->entry = entry;
     ++plan_.extents.back().count;
     in_extent_ += content.length;
     plan_.raw_bytes += content.length;
@@ -114,10 +138,9 @@ class Planner {
 
   const std::vector<Source>& sources_;
   const std::uint64_t extent_bytes_;
-  std::unordered_map<Content, PlannedBlock, ContentHash> wanted_;
-  std::unordered_map<Content, std::uint32_t, ContentHash> entry_of_;
-  Variable variable_;         ///< of the last extent
-  bool rank_begins_ = false;  ///< what comes next is another rank's than what was last
+  std::vector<Wanted> wanted_;  ///< by content, each once
+  Variable variable_;           ///< of the last extent
+  bool rank_begins_ = false;    ///< what comes next is another rank's than what was last
   std::uint64_t in_extent_ = 0;
   BundlePlan plan_;
 };

@@ -70,9 +70,9 @@ Result<OwnShare> Drain::open_share(Rank rank) {
 Result<void> Drain::drain_node() {
   std::vector<DrainShare> shares;
   for (const Rank rank : work_.set.members) {
-    const auto& opened = own_.emplace(rank, open_share(rank)).first->second;
+    auto& opened = own_.emplace(rank, open_share(rank)).first->second;
     if (!opened) return Unexpected(opened.error());
-    shares.push_back(opened->share());
+    shares.push_back(opened->take_share());
   }
   return shares.empty() ? Result<void>{} : write(std::move(shares));
 }
@@ -112,7 +112,7 @@ Result<std::vector<DrainShare>> Drain::gather_shares() {
   std::vector<DrainShare> shares;
   for (const Rank rank : work_.set.members) {
     if (rank == origin_.rank) {
-      shares.push_back(own_.at(rank)->share());
+      shares.push_back(own_.at(rank)->take_share());
       continue;
     }
     BELAY_ASSIGN(const auto bytes, unwrap(rank, answers.at(rank)));
@@ -130,7 +130,7 @@ std::vector<std::byte> Drain::answer(std::span<const std::byte> question) {
   writer.field(kDone);
   format::WireReader reader(question);
   if (reader.field<std::uint8_t>() == static_cast<std::uint8_t>(Ask::share)) {
-    writer.bytes(own->share().encode());
+    writer.bytes(own->take_share().encode());
     return bytes;
   }
   while (reader.remaining() > 0) {
@@ -219,6 +219,7 @@ Result<void> Drain::write(std::vector<DrainShare> shares) {
             [](const auto& a, const auto& b) { return a.id < b.id; });
   const auto plan = aggregate::plan_bundle(sources_, manifests,
                                            aggregate::extent_bytes_for(places_.memory_bytes));
+  manifests = {};
   const aggregate::Tools tools{
       places_.global,
       places_.chooser,

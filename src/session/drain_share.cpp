@@ -85,7 +85,8 @@ Result<void> OwnShare::open_segment(const DrainSources& from, const DrainTask& t
     damaged.push_back({task.id, FileKind::segment, task.place});
     return Unexpected(file.error());
   }
-  aggregate::Source source{task.id, task.keeper, file->header().block_bytes, file->blocks(), {}};
+  aggregate::Source source{
+      task.id, task.keeper, file->header().block_bytes, file->take_blocks(), {}};
   for (const Block& block : source.blocks)
     source.needed.push_back(task.whole ||
                             std::binary_search(live.begin(), live.end(), block, by_content));

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace belay::session {
@@ -57,7 +58,8 @@ class OwnShare {
   static Result<OwnShare> open(const DrainSources& from, const Origin& origin,
                                const std::vector<DrainTask>& tasks, std::vector<LostFile>& damaged);
 
-  const DrainShare& share() const { return share_; }
+  /// To be asked once: its tables are large.
+  DrainShare take_share() { return std::exchange(share_, {}); }
   /// Bytes of a segment, as its source says where they are.
   Result<void> read(const SegmentId& id, std::uint64_t begin, std::span<std::byte> into);
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace belay::store {
@@ -66,6 +67,8 @@ class SegmentFile {
   const std::vector<format::Extent>& extents() const { return extents_; }
   /// Those that are in the file, in its order until sort_blocks().
   const std::vector<StoredBlock>& blocks() const { return blocks_; }
+  /// The same, for who wants to keep them; the file stays readable.
+  std::vector<StoredBlock> take_blocks() { return std::exchange(blocks_, {}); }
   /// Makes find() possible.
   void sort_blocks();
   /// The first copy in the file; nullptr if there is none. REQUIRES: sort_blocks() was called.
