@@ -167,6 +167,8 @@ Result<Line::Received> Line::receive(std::uint64_t timeout_ns) {
   return received;
 }
 
+void Line::hang_up() { (void)::shutdown(descriptor_.number(), SHUT_RDWR); }
+
 Result<Listener> Listener::open(Random& random) {
   std::array<std::uint64_t, 2> secret{};
   for (std::uint64_t& word : secret) word = random.next();

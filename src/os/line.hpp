@@ -37,6 +37,9 @@ class Line {
   /// The next message. peer_lost: the other side has hung up, or says nothing within the time.
   Result<Received> receive(std::uint64_t timeout_ns);
 
+  /// Ends what both sides wait for. Any thread.
+  void hang_up();
+
   int descriptor() const { return descriptor_.number(); }
 
  private:

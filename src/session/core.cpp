@@ -33,11 +33,8 @@ void add_to_sum(Ledger& sum, const Ledger& ledger) {
   sum.durable_ns += ledger.durable_ns;
 }
 
-void add_codecs(Stats& stats, const char* tier, const codec::Chooser* chooser) {
-  if (chooser == nullptr) return;
-  for (const codec::Chosen& each : chooser->chosen())
-    stats.codecs.push_back({tier, each.variable, std::string(each.codec->name()), each.raw_bytes,
-                            each.encoded_bytes, each.encode_ns});
+void add_codecs(Stats& stats, std::vector<CodecUse> uses) {
+  std::move(uses.begin(), uses.end(), std::back_inserter(stats.codecs));
 }
 
 /// Memory that a head sees too, if there is one.
@@ -119,8 +116,12 @@ Stats SessionCore::stats() const {
   Stats stats = stats_;
   stats.staging_bytes = staging_.allocated_bytes();
   stats.hash_threads = parts_.parallel->threads();
-  add_codecs(stats, settings_.diskless() ? "global" : "local", parts_.chooser.get());
-  add_codecs(stats, "global", parts_.global_chooser.get());
+  if (parts_.chooser)
+    add_codecs(stats,
+               session::codec_uses(settings_.diskless() ? "global" : "local", *parts_.chooser));
+  if (parts_.global_chooser)
+    add_codecs(stats, session::codec_uses("global", *parts_.global_chooser));
+  add_codecs(stats, head_codecs_);
   return stats;
 }
 

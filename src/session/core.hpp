@@ -51,6 +51,7 @@ struct CoreParts {
   std::unique_ptr<ranks::Group> voyages;    ///< for the worker; null: it must not communicate
   std::unique_ptr<ranks::Group> drains;     ///< for the drain worker; null: it must not communicate
   std::unique_ptr<session::HeadLine> head;  ///< of this rank, if it has one
+  std::unique_ptr<session::DrainLine> drain_line;  ///< the same, with a global tier
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
   std::unique_ptr<fingerprint::Hasher> hasher;
@@ -216,6 +217,9 @@ class SessionCore {
   /// Which ranks share files on the global tier. The same on all ranks.
   std::vector<aggregate::RankSet> rank_sets() const;
   Result<session::DrainWork> share_drain(const Manifest& manifest);
+  /// For a head.
+  std::vector<std::byte> order_drain(const session::DrainedVersion& version,
+                                     const session::DrainWork& work);
   void learn_bandwidth(const aggregate::WrittenBundle& written);
   /// Collective. Waits for the drain under way, if there is one.
   Result<void> end_drain();
@@ -269,6 +273,7 @@ class SessionCore {
   bool missed_ = false;  ///< a version was begun by all, but this rank had no memory for a flight
   std::optional<session::VersionCapture> capture_;
   std::shared_ptr<Housekeeping> housekeeping_;  ///< the round under way
+  std::vector<CodecUse> head_codecs_;           ///< what a head has used for the global tier
   std::shared_ptr<session::Drain> drain_;       ///< on all ranks, or on none
   std::shared_ptr<Housekeeping> global_housekeeping_;
   bool global_changed_ = true;     ///< something may go from the global tier; the same on all ranks

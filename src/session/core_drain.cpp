@@ -125,8 +125,17 @@ Result<void> SessionCore::start_drain(bool may_skip) {
                                     parts_.drains.get(),
                                     parts_.encode_threads,
                                     settings_.staging_bytes.value_or(kLeastStagingBytes)};
+  std::function<void()> job;
   const auto made = vote::agree(*parts_.group, within_memory([&]() -> Result<void> {
-    drain_ = std::make_shared<session::Drain>(places, manifest, *std::move(work));
+    const bool by_head = parts_.drain_line && !work->set.members.empty();
+    const auto drained = session::DrainedVersion::of(manifest);
+    auto order = by_head ? order_drain(drained, *work) : std::vector<std::byte>();
+    drain_ = std::make_shared<session::Drain>(places, drained, *std::move(work));
+    job = [drain = drain_] { drain->run(); };
+    if (by_head)
+      job = [drain = drain_, head = parts_.drain_line.get(), order = std::move(order)] {
+        drain->land(head->send_off(order, drain->cancelled()));
+      };
     return {};
   }));
   if (!made) {
@@ -135,11 +144,25 @@ Result<void> SessionCore::start_drain(bool may_skip) {
     return made.error().code() == Code::peer_lost ? made : Result<void>{};
   }
   const auto submitted = within_memory([&]() -> Result<void> {
-    parts_.drain_worker->submit([drain = drain_] { drain->run(); });
+    parts_.drain_worker->submit(std::move(job));
     return {};
   });
-  if (!submitted) drain_->abandon(submitted.error());
+  if (!submitted) drain_->land({.result = Unexpected(submitted.error())});
   return {};
+}
+
+std::vector<std::byte> SessionCore::order_drain(const session::DrainedVersion& version,
+                                                const session::DrainWork& work) {
+  const auto directories = [](store::Tier& tier) {
+    std::vector<std::string> names;
+    for (const store::Tier* place : tier.places()) names.push_back(place->place());
+    return names;
+  };
+  return session::encode_drain_order({.nodes = directories(equipment_.tier),
+                                      .global = directories(*parts_.claim.global->tier),
+                                      .sight = directories(*parts_.claim.sight),
+                                      .version = version,
+                                      .work = work});
 }
 
 void SessionCore::cancel_drain() {
@@ -155,34 +178,36 @@ Result<void> SessionCore::end_drain() {
 
 Result<void> SessionCore::finish_drain() {
   const auto drain = std::exchange(drain_, {});
+  const session::DrainReport& report = drain->report();
   vote::Claim& claim = parts_.claim;
   const VersionKey key = drain->origin().key;
-  auto agreed = vote::agree(*parts_.group, drain->result());
+  auto agreed = vote::agree(*parts_.group, report.result);
   if (!agreed && agreed.error().code() == Code::peer_lost) return agreed;
-  BELAY_ASSIGN(const auto copies, parts_.group->gather(encode_ids(drain->bundled())));
+  BELAY_ASSIGN(const auto copies, parts_.group->gather(encode_ids(report.bundled)));
   for (Rank rank = 0; rank < copies.size(); ++rank) {
     const auto place = claim.whereabouts.place(claim.global->directories[rank]);
     for (const SegmentId& id : decode_ids(copies[rank]))
       claim.whereabouts.add({id, FileKind::copy, 0, 0}, place, rank);
   }
-  if (drain->bundle()) {
-    holdings_.wrote_global({*drain->bundle(), drain->bundled()});
-    learn_bandwidth(drain->written());
+  if (report.bundle) {
+    holdings_.wrote_global({*report.bundle, report.bundled});
+    learn_bandwidth(report.written);
   }
+  if (!report.codecs.empty()) head_codecs_ = report.codecs;
   global_changed_ = true;
   if (!agreed) {
-    holdings_.not_drained(key, drain->bundle());
+    holdings_.not_drained(key, report.bundle);
     report_drain_failure(key.version, agreed.error());
-    return tell_damaged(drain->damaged());
+    return tell_damaged(report.damaged);
   }
   holdings_.drained(key, drain->segments());
   for (const aggregate::RankSet& set : rank_sets())
     for (const Rank rank : set.members)
       claim.sources.add(key, rank, rank, claim.global->directories[set.aggregator()],
                         /*global=*/true);
-  if (drain->bundle())
+  if (report.bundle)
     log_.info("version {} is on the global tier: {} of {} written", key.version,
-              format_bytes(drain->written().file_bytes), format_bytes(drain->written().raw_bytes));
+              format_bytes(report.written.file_bytes), format_bytes(report.written.raw_bytes));
   return {};
 }
 

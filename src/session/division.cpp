@@ -24,16 +24,32 @@ Rank head_of(const Roles& roles, Rank rank) {
 }
 
 /// Lets the ranks of this head call it.
-Result<void> receive_crew(os::Listener& listener, std::size_t crew, std::uint64_t timeout_ns,
+Result<void> receive_crew(os::Listener& listener, std::size_t crew, const Settings& settings,
                           Division& division) {
-  while (division.lines.size() < crew) {
-    BELAY_ASSIGN(auto line, listener.accept(timeout_ns));
-    BELAY_ASSIGN(auto joined, line.receive(timeout_ns));
+  // Less than what the others wait for this one, so that all hear who did not call.
+  const std::uint64_t patience = settings.timeout_ns / 2;
+  const std::size_t draining = settings.has_global_tier() ? crew : 0;
+  while (division.lines.size() < crew || division.drain_lines.size() < draining) {
+    BELAY_ASSIGN(auto line, listener.accept(patience));
+    BELAY_ASSIGN(auto joined, line.receive(patience));
     const auto body = std::span(joined.message);
-    BELAY_ASSIGN(const Rank rank, decode_join(body.subspan(std::min<std::size_t>(1, body.size()))));
-    division.lines.emplace(rank, std::move(line));
-    division.joined.emplace(rank, std::move(joined));
+    BELAY_ASSIGN(const Join join, decode_join(body.subspan(std::min<std::size_t>(1, body.size()))));
+    if (join.purpose == Purpose::drains) {
+      division.drain_lines.push_back(std::move(line));
+      continue;
+    }
+    division.lines.emplace(join.rank, std::move(line));
+    division.joined.emplace(join.rank, std::move(joined));
   }
+  return {};
+}
+
+/// Calls the head that listens under this name.
+Result<void> call_head(const std::string& name, Rank rank, const Settings& settings,
+                       Division& division) {
+  BELAY_ASSIGN(division.head, HeadLine::join(name, rank, settings.timeout_ns));
+  if (!settings.has_global_tier()) return {};
+  BELAY_ASSIGN(division.drains, DrainLine::join(name, rank, settings.timeout_ns));
   return {};
 }
 
@@ -53,15 +69,11 @@ Result<void> connect(ranks::Group& whole, const Settings& settings, os::Random& 
   BELAY_TRY(vote::agree(whole, mine));
   const Roles& roles = division.roles;
   if (listener) {
-    // Less than what the others wait for this one, so that all hear who did not call.
-    const std::uint64_t patience = settings.timeout_ns / 2;
     const auto& crew = roles.crews[place_in(roles.heads, whole.rank())];
-    return vote::agree(whole, receive_crew(*listener, crew.size(), patience, division));
+    return vote::agree(whole, receive_crew(*listener, crew.size(), settings, division));
   }
   const auto rank = static_cast<Rank>(place_in(roles.application, whole.rank()));
-  BELAY_ASSIGN(division.head, vote::agree_on(whole, HeadLine::join(names[head_of(roles, rank)],
-                                                                   rank, settings.timeout_ns)));
-  return {};
+  return vote::agree(whole, call_head(names[head_of(roles, rank)], rank, settings, division));
 }
 
 }  // namespace

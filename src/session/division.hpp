@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace belay::session {
 
@@ -22,7 +23,9 @@ struct Division {
   Roles roles;
   bool is_head = false;
   std::unique_ptr<HeadLine> head;             ///< of a rank
+  std::unique_ptr<DrainLine> drains;          ///< of a rank, with a global tier
   std::map<Rank, os::Line> lines;             ///< of a head, by rank
+  std::vector<os::Line> drain_lines;          ///< of a head, with a global tier
   std::map<Rank, os::Line::Received> joined;  ///< what the rank brought
 };
 

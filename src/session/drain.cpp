@@ -37,33 +37,42 @@ Result<std::span<const std::byte>> unwrap(Rank rank, std::span<const std::byte> 
 
 }  // namespace
 
-Drain::Drain(DrainPlaces places, const Manifest& manifest, DrainWork work)
-    : places_(places),
-      origin_(manifest.origin),
-      hash_(manifest.hash),
-      block_bytes_(manifest.block_bytes),
-      work_(std::move(work)) {
-  for (const SegmentRef& segment : manifest.segments) segments_.push_back(segment.id);
+DrainedVersion DrainedVersion::of(const Manifest& manifest) {
+  DrainedVersion version{manifest.origin, manifest.hash, manifest.block_bytes, {}};
+  for (const SegmentRef& segment : manifest.segments) version.segments.push_back(segment.id);
+  return version;
 }
 
+std::vector<CodecUse> codec_uses(const char* tier, const codec::Chooser& chooser) {
+  std::vector<CodecUse> uses;
+  for (const codec::Chosen& each : chooser.chosen())
+    uses.push_back({tier, each.variable, std::string(each.codec->name()), each.raw_bytes,
+                    each.encoded_bytes, each.encode_ns});
+  return uses;
+}
+
+Drain::Drain(DrainPlaces places, DrainedVersion version, DrainWork work)
+    : places_(places), version_(std::move(version)), work_(std::move(work)) {}
+
 void Drain::run() {
-  result_ = within_memory([&] { return places_.group == nullptr ? drain_node() : drain_across(); });
+  report_.result =
+      within_memory([&] { return places_.group == nullptr ? drain_node() : drain_across(); });
   own_.clear();
   sources_ = {};
   finished_.store(true, std::memory_order_release);
 }
 
-void Drain::abandon(const Error& error) {
-  result_ = Unexpected(error);
+void Drain::land(DrainReport report) {
+  report_ = std::move(report);
   finished_.store(true, std::memory_order_release);
 }
 
 Result<OwnShare> Drain::open_share(Rank rank) {
-  Origin origin = origin_;
+  Origin origin = version_.origin;
   origin.rank = rank;
   return within_memory([&] {
     return OwnShare::open({places_.nodes, places_.sight, places_.log}, origin, work_.tasks,
-                          damaged_);
+                          report_.damaged);
   });
 }
 
@@ -78,7 +87,8 @@ Result<void> Drain::drain_node() {
 }
 
 Result<void> Drain::drain_across() {
-  const auto& own = own_.emplace(origin_.rank, open_share(origin_.rank)).first->second;
+  const auto& own =
+      own_.emplace(version_.origin.rank, open_share(version_.origin.rank)).first->second;
   Result<void> done;
   if (!own) done = Unexpected(own.error());
   if (done && !work_.set.members.empty()) {
@@ -107,11 +117,11 @@ Result<Letters> Drain::ask(const Letters& questions) {
 Result<std::vector<DrainShare>> Drain::gather_shares() {
   Letters questions;
   for (const Rank rank : work_.set.members)
-    if (rank != origin_.rank) questions[rank] = {static_cast<std::byte>(Ask::share)};
+    if (rank != version_.origin.rank) questions[rank] = {static_cast<std::byte>(Ask::share)};
   BELAY_ASSIGN(const Letters answers, ask(questions));
   std::vector<DrainShare> shares;
   for (const Rank rank : work_.set.members) {
-    if (rank == origin_.rank) {
+    if (rank == version_.origin.rank) {
       shares.push_back(own_.at(rank)->take_share());
       continue;
     }
@@ -123,7 +133,7 @@ Result<std::vector<DrainShare>> Drain::gather_shares() {
 }
 
 std::vector<std::byte> Drain::answer(std::span<const std::byte> question) {
-  auto& own = own_.at(origin_.rank);
+  auto& own = own_.at(version_.origin.rank);
   if (!own) return failure(own.error());
   std::vector<std::byte> bytes;
   format::WireWriter writer(bytes);
@@ -203,7 +213,7 @@ Result<void> Drain::read_remote(Rank keeper, std::span<const aggregate::Piece> p
 
 void Drain::note_damaged(const SegmentId& id) {
   for (const DrainTask& task : work_.tasks)
-    if (task.id == id) damaged_.push_back({id, FileKind::segment, task.place});
+    if (task.id == id) report_.damaged.push_back({id, FileKind::segment, task.place});
 }
 
 Result<void> Drain::write(std::vector<DrainShare> shares) {
@@ -232,18 +242,18 @@ Result<void> Drain::write(std::vector<DrainShare> shares) {
       },
       places_.encoders,
       cancelled_};
-  const SegmentId id{origin_.key, work_.set.number};
+  const SegmentId id{version_.origin.key, work_.set.number};
   const std::string name = format::bundle_name(id);
   const std::string temporary = format::temporary_name(name);
   (void)places_.global.remove(temporary);  // left by a drain that did not end
-  format::SegmentHeader header{origin_, hash_, block_bytes_};
+  format::SegmentHeader header{version_.origin, version_.hash, version_.block_bytes};
   header.origin.rank = work_.set.number;
   const bool early = planted(Mistake::drain_early);
   std::optional<std::size_t> damaged;
   auto written = aggregate::write_bundle(tools, early ? name : temporary, header, sources_, plan,
                                          carried, damaged);
   if (damaged)
-    damaged_.push_back(
+    report_.damaged.push_back(
         {sources_[*damaged].id, FileKind::segment, source_places_.at(sources_[*damaged].id)});
   Result<void> done;
   if (!written) done = Unexpected(written.error());
@@ -252,15 +262,15 @@ Result<void> Drain::write(std::vector<DrainShare> shares) {
     (void)places_.global.remove(temporary);
     return done;
   }
-  written_ = *written;
-  bundle_ = id;
-  for (const aggregate::Source& source : sources_) bundled_.push_back(source.id);
+  report_.written = *written;
+  report_.bundle = id;
+  for (const aggregate::Source& source : sources_) report_.bundled.push_back(source.id);
   return {};
 }
 
 /// From here on the ranks of the set have voted on the global tier.
 Result<void> Drain::publish(const std::string& temporary, const std::string& name) {
-  BELAY_TRY(vote::check_still_ours(places_.global, origin_.key.run));
+  BELAY_TRY(vote::check_still_ours(places_.global, version_.origin.key.run));
   return places_.global.publish(temporary, name, /*exclusive=*/false);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <belay/result.hpp>
+#include <belay/stats.hpp>
 
 #include "aggregate/bundle_writer.hpp"
 #include "aggregate/sets.hpp"
@@ -44,38 +45,53 @@ struct DrainPlaces {
   std::uint64_t memory_bytes = 0;  ///< for extents on their way
 };
 
+/// A version that exists, as one rank's manifest has it.
+struct DrainedVersion {
+  Origin origin;
+  HashKind hash{};
+  std::uint32_t block_bytes = 0;
+  std::vector<SegmentId> segments;  ///< that it counts on
+
+  static DrainedVersion of(const Manifest& manifest);
+};
+
 /// What one rank has to do with it.
 struct DrainWork {
   aggregate::RankSet set;        ///< that it aggregates; perhaps none
   std::vector<DrainTask> tasks;  ///< of the ranks whose files it reads
 };
 
+/// What became of a drain.
+struct DrainReport {
+  Result<void> result = {};
+  std::optional<SegmentId> bundle = {};   ///< that this rank has made, whole and durable
+  std::vector<SegmentId> bundled = {};    ///< segments that have blocks in it
+  std::vector<LostFile> damaged = {};     ///< segments that could not be read
+  aggregate::WrittenBundle written = {};  ///< of the bundle
+  std::vector<CodecUse> codecs = {};      ///< so far, of a head, which does all drains of a rank
+};
+
+/// What a chooser has chosen so far.
+std::vector<CodecUse> codec_uses(const char* tier, const codec::Chooser& chooser);
+
 class Drain {
  public:
-  /// `manifest` is this rank's of the version, which exists.
-  Drain(DrainPlaces places, const Manifest& manifest, DrainWork work);
+  Drain(DrainPlaces places, DrainedVersion version, DrainWork work);
 
   /// The job.
   void run();
-  /// Instead of run(), where it could not be submitted.
-  void abandon(const Error& error);
+  /// Instead of run(): somebody else has done it, or it could not be submitted.
+  void land(DrainReport report);
   /// Ends the job soon, in failure. Any thread.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   /// Any thread.
   bool finished() const { return finished_.load(std::memory_order_acquire); }
 
-  const Origin& origin() const { return origin_; }
-  const std::vector<SegmentId>& segments() const { return segments_; }
+  const std::atomic<bool>& cancelled() const { return cancelled_; }
 
-  // REQUIRES: finished().
-  const Result<void>& result() const { return result_; }
-  /// The bundle that this rank has made, whole and durable.
-  const std::optional<SegmentId>& bundle() const { return bundle_; }
-  /// Segments that have blocks in it.
-  const std::vector<SegmentId>& bundled() const { return bundled_; }
-  /// Segments that could not be read.
-  const std::vector<LostFile>& damaged() const { return damaged_; }
-  const aggregate::WrittenBundle& written() const { return written_; }
+  const Origin& origin() const { return version_.origin; }
+  const std::vector<SegmentId>& segments() const { return version_.segments; }
+  const DrainReport& report() const { return report_; }  ///< REQUIRES: finished()
 
  private:
   Result<void> drain_node();
@@ -93,19 +109,12 @@ class Drain {
   void note_damaged(const SegmentId& id);
 
   DrainPlaces places_;
-  Origin origin_;
-  HashKind hash_;
-  std::uint32_t block_bytes_;
-  std::vector<SegmentId> segments_;
+  DrainedVersion version_;
   DrainWork work_;
   std::map<Rank, Result<OwnShare>> own_;  ///< of ranks whose files this one reads
   std::vector<aggregate::Source> sources_;
   std::map<SegmentId, catalog::Whereabouts::Place> source_places_;
-  Result<void> result_;
-  std::optional<SegmentId> bundle_;
-  std::vector<SegmentId> bundled_;
-  std::vector<LostFile> damaged_;
-  aggregate::WrittenBundle written_;
+  DrainReport report_;
   std::atomic<bool> cancelled_ = false;
   std::atomic<bool> finished_ = false;
 };

@@ -43,6 +43,26 @@ std::string get_text(format::WireReader& reader) {
   return reader.text(reader.field<std::uint64_t>());
 }
 
+template <class T>
+T get_one(format::WireReader& reader) {
+  const auto list = get_list<T>(reader);
+  if (list.size() == 1) return list.front();
+  (void)reader.bytes(reader.remaining() + 1);  // it has failed
+  return {};
+}
+
+void put_texts(format::WireWriter& writer, const std::vector<std::string>& texts) {
+  writer.field(std::uint64_t{texts.size()});
+  for (const std::string& text : texts) put_text(writer, text);
+}
+
+std::vector<std::string> get_texts(format::WireReader& reader) {
+  std::vector<std::string> texts;
+  const auto count = reader.field<std::uint64_t>();
+  for (std::uint64_t i = 0; i < count && !reader.failed(); ++i) texts.push_back(get_text(reader));
+  return texts;
+}
+
 Result<void> put_manifest(format::WireWriter& writer, const Manifest& manifest) {
   BELAY_ASSIGN(const Bytes bytes, format::encode_manifest(manifest));
   writer.field(std::uint64_t{bytes.size()});
@@ -101,17 +121,21 @@ Notice notice_of(std::span<const std::byte> message) {
   return message.empty() ? Notice::alive : static_cast<Notice>(message.front());
 }
 
-Bytes encode_join(Rank rank) {
+Bytes encode_join(const Join& join) {
   Bytes bytes = encode_notice(Notice::join);
-  format::WireWriter(bytes).field(rank);
+  format::WireWriter writer(bytes);
+  writer.field(join.rank);
+  writer.field(static_cast<std::uint8_t>(join.purpose));
   return bytes;
 }
 
-Result<Rank> decode_join(std::span<const std::byte> bytes) {
+Result<Join> decode_join(std::span<const std::byte> bytes) {
   format::WireReader reader(bytes);
-  const auto rank = reader.field<Rank>();
+  Join join;
+  join.rank = reader.field<Rank>();
+  join.purpose = static_cast<Purpose>(reader.field<std::uint8_t>());
   if (reader.failed()) return unreadable("who joins");
-  return rank;
+  return join;
 }
 
 Result<Bytes> encode_order(const Order& order) {
@@ -186,6 +210,104 @@ Result<Outcome> decode_report(std::span<const std::byte> bytes) {
   outcome.kept_bytes = reader.field<std::uint64_t>();
   if (reader.failed()) return unreadable("a report");
   return outcome;
+}
+
+Bytes encode_drain_order(const DrainOrder& order) {
+  Bytes bytes = encode_notice(Notice::drain);
+  format::WireWriter writer(bytes);
+  put_texts(writer, order.nodes);
+  put_texts(writer, order.global);
+  put_texts(writer, order.sight);
+  put_list(writer, std::vector{order.version.origin});
+  writer.field(static_cast<std::uint32_t>(order.version.hash));
+  writer.field(order.version.block_bytes);
+  put_list(writer, order.version.segments);
+  writer.field(order.work.set.number);
+  put_list(writer, order.work.set.members);
+  writer.field(std::uint64_t{order.work.tasks.size()});
+  for (const DrainTask& task : order.work.tasks) {
+    put_list(writer, std::vector{task.id});
+    writer.field(task.keeper);
+    writer.field(static_cast<std::uint8_t>(task.whole));
+    writer.field(task.place);
+    put_text(writer, task.directory);
+    put_texts(writer, task.copied);
+  }
+  return bytes;
+}
+
+Result<DrainOrder> decode_drain_order(std::span<const std::byte> bytes) {
+  format::WireReader reader(bytes);
+  DrainOrder order;
+  order.nodes = get_texts(reader);
+  order.global = get_texts(reader);
+  order.sight = get_texts(reader);
+  order.version.origin = get_one<Origin>(reader);
+  order.version.hash = static_cast<HashKind>(reader.field<std::uint32_t>());
+  order.version.block_bytes = reader.field<std::uint32_t>();
+  order.version.segments = get_list<SegmentId>(reader);
+  order.work.set.number = reader.field<std::uint32_t>();
+  order.work.set.members = get_list<Rank>(reader);
+  const auto tasks = reader.field<std::uint64_t>();
+  for (std::uint64_t i = 0; i < tasks && !reader.failed(); ++i) {
+    DrainTask& task = order.work.tasks.emplace_back();
+    task.id = get_one<SegmentId>(reader);
+    task.keeper = reader.field<Rank>();
+    task.whole = reader.field<std::uint8_t>() != 0;
+    task.place = reader.field<catalog::Whereabouts::Place>();
+    task.directory = get_text(reader);
+    task.copied = get_texts(reader);
+  }
+  if (reader.failed()) return unreadable("an order for the global tier");
+  return order;
+}
+
+Bytes encode_drain_report(const DrainReport& report) {
+  Bytes bytes = encode_notice(Notice::drained);
+  format::WireWriter writer(bytes);
+  writer.field(static_cast<std::uint8_t>(report.result.has_value()));
+  if (!report.result) {
+    writer.field(static_cast<std::uint32_t>(report.result.error().code()));
+    put_text(writer, report.result.error().message());
+  }
+  put_list(writer, report.bundle ? std::vector{*report.bundle} : std::vector<SegmentId>{});
+  put_list(writer, report.bundled);
+  put_list(writer, report.damaged);
+  put_list(writer, std::vector{report.written});
+  writer.field(std::uint64_t{report.codecs.size()});
+  for (const CodecUse& use : report.codecs) {
+    put_text(writer, use.variable);
+    put_text(writer, use.codec);
+    writer.pair(use.raw_bytes, use.encoded_bytes);
+    writer.field(use.encode_ns);
+  }
+  return bytes;
+}
+
+Result<DrainReport> decode_drain_report(std::span<const std::byte> bytes) {
+  format::WireReader reader(bytes);
+  DrainReport report;
+  if (reader.field<std::uint8_t>() == 0) {
+    const auto code = static_cast<Code>(reader.field<std::uint32_t>());
+    report.result = Unexpected(Error(code, get_text(reader)));
+  }
+  const auto bundle = get_list<SegmentId>(reader);
+  if (!bundle.empty()) report.bundle = bundle.front();
+  report.bundled = get_list<SegmentId>(reader);
+  report.damaged = get_list<LostFile>(reader);
+  report.written = get_one<aggregate::WrittenBundle>(reader);
+  const auto codecs = reader.field<std::uint64_t>();
+  for (std::uint64_t i = 0; i < codecs && !reader.failed(); ++i) {
+    CodecUse& use = report.codecs.emplace_back();
+    use.tier = "global";
+    use.variable = get_text(reader);
+    use.codec = get_text(reader);
+    use.raw_bytes = reader.field<std::uint64_t>();
+    use.encoded_bytes = reader.field<std::uint64_t>();
+    use.encode_ns = reader.field<std::uint64_t>();
+  }
+  if (reader.failed()) return unreadable("a report about the global tier");
+  return report;
 }
 
 }  // namespace belay::session

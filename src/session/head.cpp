@@ -5,15 +5,13 @@
 #include "capture/staging.hpp"
 #include "fingerprint/hasher.hpp"
 #include "os/parallel.hpp"
+#include "session/drain_server.hpp"
+#include "session/pulse.hpp"
 #include "session/voyage.hpp"
 #include "store/tier.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <functional>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -22,33 +20,6 @@ namespace {
 
 constexpr std::uint64_t kForEverNs = std::numeric_limits<std::uint64_t>::max() / 2;
 constexpr std::size_t kScratchBytes = std::size_t{32} << 20;
-constexpr std::uint64_t kMostPulseNs = 1'000'000'000;
-
-/// While it lives, calls `beat` now and then on a thread of its own.
-class Pulse {
- public:
-  Pulse(std::uint64_t period_ns, std::function<void()> beat)
-      : thread_([this, period = std::chrono::nanoseconds(period_ns), beat = std::move(beat)] {
-          std::unique_lock lock(mutex_);
-          while (!stopped_.wait_for(lock, period, [&] { return stopping_; })) beat();
-        }) {}
-  ~Pulse() {
-    {
-      const std::lock_guard guard(mutex_);
-      stopping_ = true;
-    }
-    stopped_.notify_all();
-    thread_.join();
-  }
-  Pulse(const Pulse&) = delete;
-  Pulse& operator=(const Pulse&) = delete;
-
- private:
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stopping_ = false;
-  std::thread thread_;  ///< last: it uses all of the above
-};
 
 }  // namespace
 
@@ -88,6 +59,13 @@ Head::Head(HeadParts parts)
     charges_[rank] =
         std::make_unique<Charge>(parts_, std::move(line), std::move(joined.descriptor));
   }
+  const Settings& settings = parts_.settings;
+  for (auto& line : parts_.drain_lines)
+    drains_.push_back(std::make_unique<session::DrainServer>(
+        std::move(line), session::DrainServer::Means{*parts_.files, *parts_.clock, *parts_.log,
+                                                     parts_.make_chooser(), !settings.bandwidth,
+                                                     parts_.encode_threads, parts_.drain_bytes,
+                                                     settings.timeout_ns}));
 }
 
 Head::~Head() = default;
@@ -98,6 +76,7 @@ int Head::serve() {
   if (served) served = parts_.heads->close();
   // Ranks that still wait are told at once: their lines end here.
   charges_.clear();
+  drains_.clear();
   if (served) return 0;
   parts_.log->write(LogLevel::error, "head: {}", served.error().message());
   return 1;
@@ -191,7 +170,7 @@ Result<void> Head::prepare(Charge& charge) {
 
 Result<void> Head::work() {
   // Silence means that a head is stopped, not that it works.
-  const Pulse pulse(std::min(kMostPulseNs, parts_.settings.timeout_ns / 4 + 1), [this] {
+  const session::Pulse pulse(session::Pulse::period_ns(parts_.settings.timeout_ns), [this] {
     for (auto& [rank, charge] : charges_)
       (void)charge->line.send(session::encode_notice(session::Notice::alive), 0);
   });

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process that does the background work of some ranks of its node: what follows capture, from
-// planning to the vote. It plays these ranks among the heads (comm/hub_group.hpp).
+// planning to the vote, for which it plays these ranks among the heads (comm/hub_group.hpp); and
+// bringing versions to the global tier.
 #pragma once
 
 #include <belay/result.hpp>
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "codec/choice.hpp"
 #include "comm/group.hpp"
 #include "comm/hub_group.hpp"
 #include "os/clock.hpp"
 #include "os/files.hpp"
 #include "os/line.hpp"
 #include "os/memory.hpp"
+#include "session/drain_server.hpp"
 #include "session/hand_over.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -31,6 +35,11 @@ struct HeadParts {
   std::vector<std::vector<Rank>> crews;  ///< of all heads
   std::map<Rank, os::Line::Received> joined;
   std::map<Rank, os::Line> lines;  ///< to the ranks of this head
+  // With a global tier:
+  std::vector<os::Line> drain_lines;  ///< to the same
+  std::function<std::unique_ptr<codec::Chooser>()> make_chooser;
+  unsigned encode_threads = 0;    ///< of a drain
+  std::uint64_t drain_bytes = 0;  ///< memory of a drain, for extents
 };
 
 class Head {
@@ -57,6 +66,7 @@ class Head {
   HeadParts parts_;
   ranks::Hub hub_;
   std::map<Rank, std::unique_ptr<Charge>> charges_;
+  std::vector<std::unique_ptr<session::DrainServer>> drains_;
   bool served_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's line to its head, and the memory that both see.
+// A rank's lines to its head, and the memory that both see.
 #pragma once
 
 #include <belay/result.hpp>
@@ -8,6 +8,7 @@
 #include "os/memory.hpp"
 #include "session/hand_over.hpp"
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -41,6 +42,26 @@ class HeadLine {
   os::Descriptor file_;
   const std::uint64_t timeout_ns_;
   bool left_ = false;
+};
+
+/// A rank's line to its head for versions that go to the global tier.
+class DrainLine {
+ public:
+  static Result<std::unique_ptr<DrainLine>> join(const std::string& name, Rank rank,
+                                                 std::uint64_t timeout_ns);
+
+  /// Lets the head bring a version there, and waits for it, until `cancelled`. A job of the drain
+  /// worker. peer_lost in the report: as above.
+  DrainReport send_off(std::span<const std::byte> order, const std::atomic<bool>& cancelled);
+
+ private:
+  DrainLine(os::Line line, std::uint64_t timeout_ns)
+      : line_(std::move(line)), timeout_ns_(timeout_ns) {}
+  Result<DrainReport> converse(std::span<const std::byte> order,
+                               const std::atomic<bool>& cancelled);
+
+  os::Line line_;
+  const std::uint64_t timeout_ns_;
 };
 
 }  // namespace belay::session

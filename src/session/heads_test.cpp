@@ -34,6 +34,7 @@ struct Job {
   Rank heads_on_node = 1;  ///< 0: no heads
   std::string redundancy = "replicas:2";
   std::string staging = "1MiB";
+  std::string levels = {};  ///< with a global tier
 };
 
 class HeadsTest : public testing::Test {
@@ -52,7 +53,8 @@ class HeadsTest : public testing::Test {
     for (Rank process = 0; process < groups.size(); ++process)
       threads.emplace_back([&, process, group = std::move(groups[process])]() mutable {
         try {
-          auto session = must(try_open(job, std::to_string(process / on_node), std::move(group)));
+          auto session = must(try_open(job, std::to_string(process / on_node), std::move(group),
+                                       process % on_node >= job.ranks_on_node));
           const Rank rank = process / on_node * job.ranks_on_node + process % on_node;
           ASSERT_EQ(session.is_head(), process % on_node >= job.ranks_on_node);
           if (session.is_head())
@@ -67,19 +69,23 @@ class HeadsTest : public testing::Test {
   }
 
   Result<Session> try_open(const Job& job, const std::string& node,
-                           std::unique_ptr<ranks::Group> group) {
+                           std::unique_ptr<ranks::Group> group, bool is_head = false) {
     Options options;
     options.store = "/store";
+    if (!job.levels.empty()) {
+      options.levels = job.levels;
+      options.global = "/global";
+    }
     options.application = "test";
     options.block = kBlock;
     options.staging = job.staging;
     options.background = job.heads_on_node > 0 ? "head" : "thread";
     options.heads_per_node = std::max<Rank>(job.heads_on_node, 1);
-    options.redundancy = job.redundancy;
+    if (job.levels.empty()) options.redundancy = job.redundancy;
     options.node = node;
     options.late = late_;
     options.timeout = std::chrono::nanoseconds(timeout_ns_);
-    return open_played(played_seams(files_), std::move(group), options);
+    return open_played(played_seams(is_head ? head_files_ : files_), std::move(group), options);
   }
 
   void take_versions(const Job& job, std::uint64_t first, std::uint64_t last) {
@@ -119,6 +125,15 @@ class HeadsTest : public testing::Test {
                                             operation.path.find("/copy-") != std::string::npos;
                            return os::Action{.error = hit ? error_.load() : 0};
                          }};
+  std::atomic<int> head_error_ = 0;     ///< of writes to bundles, if not 0
+  std::atomic<int> bundle_writes_ = 0;  ///< by heads
+  os::FaultyFiles head_files_{files_, [this](const os::Operation& operation) {
+                                const bool hit =
+                                    operation.kind == os::Operation::Kind::write &&
+                                    operation.path.find("/bundle-") != std::string::npos;
+                                bundle_writes_ += hit;
+                                return os::Action{.error = hit ? head_error_.load() : 0};
+                              }};
   std::uint64_t timeout_ns_ = 60'000'000'000;
   std::string late_ = "wait";
   int served_ = 0;  ///< what heads return
@@ -195,6 +210,44 @@ TEST_F(HeadsTest, AFailureOfAHeadsDiskIsReportedOnceAndTheNextVersionHasTheBlock
   });
 }
 
+const Job kWithGlobalTier{.nodes = 2, .ranks_on_node = 3, .levels = "local:1,global:2"};
+
+TEST_F(HeadsTest, HeadsBringVersionsToTheGlobalTier) {
+  take_versions(kWithGlobalTier, 1, 4);
+  EXPECT_GT(bundle_writes_, 0);
+  for (const std::string& path : memory_.paths())
+    if (path.starts_with("/store/")) must(memory_.remove(path));
+  expect_restored(kWithGlobalTier, 4);
+}
+
+TEST_F(HeadsTest, StatisticsSayWhatAHeadHasEncoded) {
+  play(kWithGlobalTier, [&](Rank rank, Session& session) {
+    auto numbers = std::vector<std::uint64_t>(20'000, rank);
+    must(session.protect("numbers", numbers));
+    must(session.checkpoint());
+    must(session.checkpoint());
+    must(session.close());
+    const auto codecs = session.stats().codecs;
+    ASSERT_EQ(codecs.size(), rank % 3 == 0 ? 1u : 0u);
+    if (codecs.empty()) return;
+    EXPECT_EQ(codecs[0].tier, "global");
+    EXPECT_EQ(codecs[0].variable, "numbers");
+    EXPECT_LT(codecs[0].encoded_bytes, codecs[0].raw_bytes);
+  });
+}
+
+TEST_F(HeadsTest, AGlobalTierThatFailsAHeadCostsNothingButTheCopyThere) {
+  head_error_ = ENOSPC;
+  take_versions(kWithGlobalTier, 1, 3);
+  for (const std::string& path : memory_.paths())
+    EXPECT_EQ(path.find("/bundle-"), std::string::npos) << path;
+  head_error_ = 0;
+  take_versions(kWithGlobalTier, 4, 5);
+  for (const std::string& path : memory_.paths())
+    if (path.starts_with("/store/")) must(memory_.remove(path));
+  expect_restored(kWithGlobalTier, 4);
+}
+
 TEST_F(HeadsTest, HeadsOfASessionThatIsDestroyedEndToo) {
   play({}, [&](Rank rank, Session& session) {
     auto numbers = numbers_of(rank, 1);
@@ -202,6 +255,24 @@ TEST_F(HeadsTest, HeadsOfASessionThatIsDestroyedEndToo) {
     must(session.checkpoint());
   });
   expect_restored({}, 1);
+}
+
+TEST_F(HeadsTest, ADrainOfASessionThatIsDestroyedEndsToo) {
+  Job job = kWithGlobalTier;
+  job.levels = "local:1,global:1";
+  play(job, [&](Rank rank, Session& session) {
+    auto numbers = numbers_of(rank, 1);
+    must(session.protect("numbers", numbers));
+    must(session.checkpoint());
+    numbers = numbers_of(rank, 2);
+    must(session.checkpoint());
+  });
+  play(job, [&](Rank, Session& session) {
+    std::vector<std::uint64_t> numbers;
+    must(session.protect("numbers", numbers));
+    EXPECT_GE(must(session.restore()), 1u);
+    must(session.close());
+  });
 }
 
 TEST_F(HeadsTest, TooFewProcessesAreRefusedOnAllBeforeAnythingIsWritten) {

@@ -243,6 +243,12 @@ Session open_head(const Seams& seams, detail::CoreParts parts, Division division
   head.crews = std::move(division.roles.crews);
   head.joined = std::move(division.joined);
   head.lines = std::move(division.lines);
+  head.drain_lines = std::move(division.drain_lines);
+  head.make_chooser = [settings = head.settings, clock = seams.clock] {
+    return make_global_chooser(settings, *clock);
+  };
+  head.encode_threads = encode_threads(head.settings, seams, static_cast<Rank>(head.lines.size()));
+  head.drain_bytes = head.settings.staging_bytes.value_or(detail::kLeastStagingBytes);
   return Session(std::make_unique<detail::Head>(std::move(head)));
 }
 
@@ -270,6 +276,7 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
     if (division.is_head) return open_head(seams, std::move(parts), std::move(division));
     group = std::move(division.group);
     parts.head = std::move(division.head);
+    parts.drain_line = std::move(division.drains);
   }
   if (parts.settings.plans_together() || parts.settings.has_global_tier()) {
     BELAY_ASSIGN(parts.nodes, within("open", number_nodes(*group, node)));

@@ -72,6 +72,15 @@ class Heads(unittest.TestCase):
         self.lose(3)
         self.expect_step(12, self.run_job(4, 1, 0, "multiple", 12, 12, **settings), 4, 1, 0)
 
+    def test_heads_bring_versions_to_the_global_tier_and_all_nodes_are_lost(self):
+        settings = {"BELAY_LEVELS": "local:1,global:1", "BELAY_GLOBAL": str(self.place / "global")}
+        self.expect_step(3, self.run_job(2, 2, 1, "single", 1, 3, **settings), 2, 2, 1)
+        self.assertTrue(list((self.place / "global").glob("node-*/bundle-*")))
+        shutil.rmtree(self.place / "store")
+        self.expect_step(4, self.run_job(2, 2, 1, "single", 4, 4, **settings), 2, 2, 1)
+        shutil.rmtree(self.place / "store")
+        self.expect_step(5, self.run_job(2, 2, 0, "single", 5, 5, **settings), 2, 2, 0)
+
     def test_several_heads_on_a_node(self):
         self.expect_step(2, self.run_job(2, 3, 2, "single", 1, 2), 2, 3, 2)
         self.lose(0)
