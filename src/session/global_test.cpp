@@ -117,6 +117,16 @@ TEST_F(GlobalTest, ADamagedBundleAloneIsCorruptionAndNotAFirstStart) {
   });
 }
 
+TEST_F(GlobalTest, ABundleWhoseIndexIsDamagedTakesNothingFromThoseThatFollow) {
+  take_versions(1, 3);
+  for (const std::string& path : paths_with("/pfs/global/node-1/bundle-"))
+    must(memory_.flip(path, 8 * (must(memory_.touch(path)) - 20)));
+  // What it had is written again with the next one.
+  take_versions(4, 6);
+  lose_all_nodes();
+  expect_restored(6);
+}
+
 TEST_F(GlobalTest, NothingThereYetAndNodesLostIsNotAFirstStart) {
   take_versions(1, 2);
   lose_all_nodes();

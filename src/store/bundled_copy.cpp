@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace belay::store {
 namespace {
@@ -150,14 +152,24 @@ struct Union {
 
 Result<std::unique_ptr<os::File>> open_bundled_copy(std::vector<std::shared_ptr<Bundle>> bundles,
                                                     const SegmentId& id) {
+  std::vector<std::shared_ptr<Bundle>> readable;
   std::vector<std::vector<format::BundledBlock>> all;
-  for (const auto& bundle : bundles) {
-    BELAY_ASSIGN(auto blocks, bundle->blocks_of(*bundle->find(id)));
-    if (!all.empty() && blocks.size() != all.front().size())
-      return fail(Code::corruption, "{}: bundles differ in how many blocks it has",
-                  format::segment_name(id));
-    all.push_back(std::move(blocks));
+  std::optional<Error> reason;
+  // The newest first: it has again what was found damaged in an older one.
+  for (auto bundle = bundles.rbegin(); bundle != bundles.rend(); ++bundle) {
+    auto blocks = (*bundle)->blocks_of(*(*bundle)->find(id));
+    if (blocks && !all.empty() && blocks->size() != all.front().size())
+      blocks = fail(Code::corruption, "{}: bundles differ in how many blocks it has",
+                    format::segment_name(id));
+    if (!blocks) {
+      reason = blocks.error();
+      continue;
+    }
+    readable.push_back(std::move(*bundle));
+    all.push_back(*std::move(blocks));
   }
+  if (all.empty()) return Unexpected(*reason);
+  bundles = std::move(readable);
   Union joined;
   for (std::size_t i = 0; i < all.front().size(); ++i) {
     std::uint32_t from = 0;

@@ -13,7 +13,8 @@
 namespace belay::store {
 
 /// The bytes that a copy with the blocks of all these bundles would have. Each of them has the
-/// segment `id`; they may lack different blocks.
+/// segment `id`; they may lack different blocks, and come by rising version. One that cannot tell
+/// what it has of the segment is left out; an error if none can.
 Result<std::unique_ptr<os::File>> open_bundled_copy(std::vector<std::shared_ptr<Bundle>> bundles,
                                                     const SegmentId& id);
 /// The manifest of this rank. REQUIRES: the bundle carries it.
