@@ -36,6 +36,16 @@ class GlobalTest : public TieredSessionTest {
       return name.starts_with("manifest-");
     }));
   }
+  /// Its manifests and copies become files of their own, as they were before there were bundles.
+  void unbundle(const std::string& directory) {
+    const auto plain = store::make_local_tier(memory_, directory);
+    const auto place = tier(directory);
+    const auto any = [](std::span<const std::byte>, std::uint64_t) { return Result<void>{}; };
+    for (const std::string& name : must(place->list()))
+      if (name.starts_with("manifest-") || name.starts_with("copy-"))
+        must(store::put_whole(*plain, name, must(store::read_whole(*place, name, any)), true));
+    for (const std::string& path : paths_with(directory + "/bundle-")) must(memory_.remove(path));
+  }
   /// Of rank 0: the versions of segments that have blocks in the bundle of this version.
   std::vector<Version> bundled_in(const std::string& directory, VersionKey key) {
     const auto place = tier(directory);
@@ -190,6 +200,23 @@ TEST_F(GlobalTest, AnOlderVersionThatWasRestoredGoesThereWhole) {
       must(session.wait());
     }
     EXPECT_EQ(listed(session), "4 local+global, 3 local, 2 local+global");
+  });
+  lose_all_nodes();
+  expect_restored(1);
+}
+
+TEST_F(GlobalTest, WhatAFileOfACopyLacksIsTakenFromBundles) {
+  levels_ = "local:1,global:2";
+  take_versions(1, 2);
+  for (const char* node : {"0", "1", "2"}) unbundle(std::string("/pfs/global/node-") + node);
+  // The copies of the first segments lack what version 2 had changed.
+  play([&](Rank rank, Session& session, TieredState& state) {
+    EXPECT_EQ(must(session.restore(1)), 1u);
+    for (int i = 0; i < 2; ++i) {
+      must(session.checkpoint());
+      must(session.wait());
+    }
+    EXPECT_TRUE(state == TieredState::at(rank, 1));
   });
   lose_all_nodes();
   expect_restored(1);
