@@ -64,6 +64,13 @@ class RebuildPass {
   bool is_damaged(std::size_t node, const std::string& name) const {
     return damaged_.contains({view_.nodes()[node].directory, name});
   }
+  /// There is no such file to be moved away, and one of that name comes before what is in bundles.
+  bool is_bundled(const Place& place) const {
+    for (const NodeView& node : view_.nodes())
+      for (const FoundFile& file : node.files)
+        if (file.bundled && file.name == place.second && node.directory == place.first) return true;
+    return false;
+  }
   bool may_write(const Place& place) const { return !unreadable_.contains(place); }
   void refuse(const std::string& file, const std::string& reason) {
     done_.repair.refused.push_back(file + ": " + reason);
@@ -171,8 +178,8 @@ Result<void> RebuildPass::write_segment(const Place& place, const SegmentOutline
   const auto& [directory, name] = place;
   BELAY_ASSIGN(auto blocks, BlockSearch::open(view_, sources_, outline, damaged));
   const auto tier = store::make_local_tier(view_.files(), directory);
-  const auto made =
-      rebuild_segment({*tier, view_.files(), name, damaged.has_value()}, outline, blocks);
+  const bool moves = damaged && !is_bundled(place);
+  const auto made = rebuild_segment({*tier, view_.files(), name, moves}, outline, blocks);
   if (!made && made.error().code() == Code::not_found) {
     refuse(directory + "/" + name, made.error().message());
     return {};
@@ -273,7 +280,8 @@ Result<void> RebuildPass::write_manifest(const Place& place, const std::vector<s
                                          bool damaged) {
   const auto& [directory, name] = place;
   const auto tier = store::make_local_tier(view_.files(), directory);
-  BELAY_ASSIGN(const bool moved, rebuild_manifest({*tier, view_.files(), name, damaged}, bytes));
+  const bool moves = damaged && !is_bundled(place);
+  BELAY_ASSIGN(const bool moved, rebuild_manifest({*tier, view_.files(), name, moves}, bytes));
   if (moved)
     done_.repair.steps.push_back({"moved to quarantine", directory, name, "it is damaged"});
   done_.repair.steps.push_back({"made again", directory, name, "from a copy on another node"});
