@@ -396,6 +396,30 @@ TEST_F(LateDrainTest, IsSkippedWhereVersionsMayBe) {
   EXPECT_TRUE(logged("version 4 does not go to the global tier: version 2 is still on its way"));
 }
 
+/// Bundles take longer to write than ranks wait for a silent peer.
+class SlowTierTest : public GlobalTest {
+ protected:
+  SlowTierTest() {
+    background_ = "thread";
+    patience_ns_ = 1'000'000'000;
+    adjust_ = [](Rank, Options& options) { options.timeout = "1s"; };
+    files_of_ = [this](Rank) -> os::Files* { return &slow_; };
+  }
+  os::FaultyFiles slow_{memory_, [](const os::Operation& operation) {
+                          if (operation.kind == os::Operation::Kind::create &&
+                              operation.path.starts_with("/pfs/global/node-0/bundle-"))
+                            std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+                          return os::Action{};
+                        }};
+};
+
+TEST_F(SlowTierTest, NobodyTakesTheAggregatorOfANodeForLost) {
+  places_ = {0, 0, 0};
+  take_versions(1, 3);
+  lose_all_nodes();
+  expect_restored(3);
+}
+
 /// Opens on all ranks, and expects the same error from all.
 class WrongGlobalTest : public GlobalTest {
  protected:
