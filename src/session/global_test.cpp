@@ -420,6 +420,13 @@ TEST_F(SlowTierTest, NobodyTakesTheAggregatorOfANodeForLost) {
   expect_restored(3);
 }
 
+TEST_F(SlowTierTest, NorThatOfRanksOnOtherNodes) {
+  take_versions(1, 3);
+  EXPECT_EQ(paths_with("/pfs/global/node-0/bundle-").size(), 1u);
+  lose_all_nodes();
+  expect_restored(3);
+}
+
 /// Opens on all ranks, and expects the same error from all.
 class WrongGlobalTest : public GlobalTest {
  protected:
