@@ -64,7 +64,11 @@ class RebuildPass {
   bool is_damaged(std::size_t node, const std::string& name) const {
     return damaged_.contains({view_.nodes()[node].directory, name});
   }
-  bool is_bundled(const BlockSource& source) const;
+  /// There is no such file to be moved away, and one of that name comes before what is in bundles.
+  bool is_bundled(const Place& place) const {
+    const FoundFile* const file = view_.find_file(place.first, place.second);
+    return file != nullptr && file->bundled();
+  }
   bool only_bundled(const SegmentId& id) const;
   bool may_write(const Place& place) const { return !unreadable_.contains(place); }
   void refuse(const std::string& file, const std::string& reason) {
@@ -93,19 +97,11 @@ class RebuildPass {
   std::map<SegmentId, SegmentRef> wanted_;
 };
 
-bool RebuildPass::is_bundled(const BlockSource& source) const {
-  const FoundFile* file =
-      source.kind == FileKind::copy
-          ? view_.find_file(view_.nodes()[source.node].directory, name_of(source))
-          : nullptr;
-  return file != nullptr && file->bundled();
-}
-
 /// What nothing but bundles has is on the global tier, which has no other files of it.
 bool RebuildPass::only_bundled(const SegmentId& id) const {
   const auto files = sources_.files_of(id);
   return !files.empty() && std::all_of(files.begin(), files.end(), [&](const BlockSource& source) {
-    return is_bundled(source);
+    return is_bundled({view_.nodes()[source.node].directory, name_of(source)});
   });
 }
 
@@ -113,7 +109,6 @@ void RebuildPass::want_segments(const VersionView& version) {
   for (const PartView& part : version.parts) {
     if (!part.manifest) continue;
     for (SegmentRef segment : part.manifest->segments) {
-      if (only_bundled(segment.id)) continue;
       // Stripes keep blocks safe by other means.
       if (part.manifest->level.has_parity()) segment.nodes = 0;
       if (segment.id.rank != kAnyRank) wanted_.emplace(segment.id, segment);
@@ -162,7 +157,7 @@ Result<void> RebuildPass::make_lost_nodes() {
   std::set<std::string> known;
   for (const NodeView& node : view_.nodes()) known.insert(node.directory);
   for (const auto& [id, segment] : wanted_) {
-    if (segment.nodes < 2 && segment.shards == 0) continue;
+    if ((segment.nodes < 2 && segment.shards == 0) || only_bundled(id)) continue;
     const auto home = homes_.directory_of(id.rank, id.key.run);
     if (home && known.insert(*home).second) BELAY_TRY(make_node(*home));
   }
@@ -190,8 +185,8 @@ Result<void> RebuildPass::write_segment(const Place& place, const SegmentOutline
   const auto& [directory, name] = place;
   BELAY_ASSIGN(auto blocks, BlockSearch::open(view_, sources_, outline, damaged));
   const auto tier = store::make_local_tier(view_.files(), directory);
-  const auto made =
-      rebuild_segment({*tier, view_.files(), name, damaged.has_value()}, outline, blocks);
+  const bool moves = damaged && !is_bundled(place);
+  const auto made = rebuild_segment({*tier, view_.files(), name, moves}, outline, blocks);
   if (!made && made.error().code() == Code::not_found) {
     refuse(directory + "/" + name, made.error().message());
     return {};
@@ -252,7 +247,7 @@ Result<void> RebuildPass::renew_segments() {
       if (source.kind == FileKind::segment)
         good = good || !is_damaged(source.node, name) ||
                !may_write({view_.nodes()[source.node].directory, name});
-    if (!good) BELAY_TRY(renew_segment(segment, files));
+    if (!good && !only_bundled(id)) BELAY_TRY(renew_segment(segment, files));
   }
   return {};
 }
@@ -260,9 +255,7 @@ Result<void> RebuildPass::renew_segments() {
 Result<void> RebuildPass::renew_damaged_copies() {
   for (const auto& [id, segment] : wanted_)
     for (const BlockSource& source : sources_.of(id)) {
-      if (source.kind != FileKind::copy || is_bundled(source) ||
-          !is_damaged(source.node, name_of(source)))
-        continue;
+      if (source.kind != FileKind::copy || !is_damaged(source.node, name_of(source))) continue;
       BELAY_ASSIGN(const auto whole, find_outline(id));
       const auto outline = whole ? read_damaged_copy(view_, source, *whole) : std::nullopt;
       if (!outline) continue;  // left to add_copies()
@@ -294,7 +287,8 @@ Result<void> RebuildPass::write_manifest(const Place& place, const std::vector<s
                                          bool damaged) {
   const auto& [directory, name] = place;
   const auto tier = store::make_local_tier(view_.files(), directory);
-  BELAY_ASSIGN(const bool moved, rebuild_manifest({*tier, view_.files(), name, damaged}, bytes));
+  const bool moves = damaged && !is_bundled(place);
+  BELAY_ASSIGN(const bool moved, rebuild_manifest({*tier, view_.files(), name, moves}, bytes));
   if (moved)
     done_.repair.steps.push_back({"moved to quarantine", directory, name, "it is damaged"});
   done_.repair.steps.push_back({"made again", directory, name, "from a copy on another node"});
@@ -413,14 +407,15 @@ Result<void> RebuildPass::renew_shards() {
 Result<void> RebuildPass::add_copies() {
   std::set<VersionKey> keys;
   for (const auto& [id, segment] : wanted_)
-    if (segment.nodes > 1) keys.insert(id.key);
+    if (segment.nodes > 1 && !only_bundled(id)) keys.insert(id.key);
   for (const VersionKey key : keys) {
     CopySpread spread(view_, sources_, key, [&](const BlockSource& source) {
       return !is_damaged(source.node, name_of(source));
     });
     for (auto entry = wanted_.lower_bound({key, 0});
          entry != wanted_.end() && entry->first.key == key; ++entry) {
-      if (entry->second.nodes > 1 && spread.segment(entry->first) != nullptr)
+      if (entry->second.nodes > 1 && !only_bundled(entry->first) &&
+          spread.segment(entry->first) != nullptr)
         BELAY_TRY(add_copies_of(entry->second, spread));
     }
   }

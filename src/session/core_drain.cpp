@@ -6,6 +6,7 @@
 #include "vote/publish.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -171,9 +172,15 @@ void SessionCore::cancel_drain() {
 }
 
 Result<void> SessionCore::end_drain() {
-  if (!drain_) return {};
-  parts_.drain_worker->wait_all();
-  return finish_drain();
+  constexpr std::uint64_t kMostNs = 1'000'000'000;
+  // One rank writes for many, and may well take longer than these wait for a silent peer.
+  while (drain_) {
+    parts_.drain_worker->wait_all_for(std::min(kMostNs, settings_.timeout_ns / 4));
+    std::array<std::uint64_t, 1> least{drain_->finished() ? 1u : 0u};
+    BELAY_TRY(parts_.group->reduce(least, ranks::Reduction::min));
+    if (least[0] == 1) return finish_drain();
+  }
+  return {};
 }
 
 Result<void> SessionCore::finish_drain() {

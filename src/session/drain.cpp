@@ -92,10 +92,13 @@ Result<void> Drain::drain_across() {
   Result<void> done;
   if (!own) done = Unexpected(own.error());
   if (done && !work_.set.members.empty()) {
-    done = within_memory([&]() -> Result<void> {
+    const auto gather_and_write = [&]() -> Result<void> {
       BELAY_ASSIGN(auto shares, gather_shares());
       return write(std::move(shares));
-    });
+    };
+    if (places_.encoders > 0)
+      errand_.emplace(*places_.group, [&](auto question) { return answer(question); });
+    done = errand_ ? errand_->run(gather_and_write) : within_memory(gather_and_write);
   }
   // Others may still want to know something.
   while (done || done.error().code() != Code::peer_lost) {
@@ -109,6 +112,7 @@ Result<void> Drain::drain_across() {
 }
 
 Result<Letters> Drain::ask(const Letters& questions) {
+  if (errand_) return errand_->ask(questions);
   BELAY_ASSIGN(auto answers, inquire(*places_.group, questions, true,
                                      [&](auto question) { return answer(question); }));
   return answers ? *std::move(answers) : Letters{};  // who asks is busy, and so gets answers

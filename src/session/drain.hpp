@@ -112,6 +112,7 @@ class Drain {
   DrainedVersion version_;
   DrainWork work_;
   std::map<Rank, Result<OwnShare>> own_;  ///< of ranks whose files this one reads
+  std::optional<Errand> errand_;          ///< where this rank may have threads
   std::vector<aggregate::Source> sources_;
   std::map<SegmentId, catalog::Whereabouts::Place> source_places_;
   DrainReport report_;

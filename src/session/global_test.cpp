@@ -36,6 +36,16 @@ class GlobalTest : public TieredSessionTest {
       return name.starts_with("manifest-");
     }));
   }
+  /// Its manifests and copies become files of their own, as they were before there were bundles.
+  void unbundle(const std::string& directory) {
+    const auto plain = store::make_local_tier(memory_, directory);
+    const auto place = tier(directory);
+    const auto any = [](std::span<const std::byte>, std::uint64_t) { return Result<void>{}; };
+    for (const std::string& name : must(place->list()))
+      if (name.starts_with("manifest-") || name.starts_with("copy-"))
+        must(store::put_whole(*plain, name, must(store::read_whole(*place, name, any)), true));
+    for (const std::string& path : paths_with(directory + "/bundle-")) must(memory_.remove(path));
+  }
   /// Of rank 0: the versions of segments that have blocks in the bundle of this version.
   std::vector<Version> bundled_in(const std::string& directory, VersionKey key) {
     const auto place = tier(directory);
@@ -117,6 +127,16 @@ TEST_F(GlobalTest, ADamagedBundleAloneIsCorruptionAndNotAFirstStart) {
   });
 }
 
+TEST_F(GlobalTest, ABundleWhoseIndexIsDamagedTakesNothingFromThoseThatFollow) {
+  take_versions(1, 3);
+  for (const std::string& path : paths_with("/pfs/global/node-1/bundle-"))
+    must(memory_.flip(path, 8 * (must(memory_.touch(path)) - 20)));
+  // What it had is written again with the next one.
+  take_versions(4, 6);
+  lose_all_nodes();
+  expect_restored(6);
+}
+
 TEST_F(GlobalTest, NothingThereYetAndNodesLostIsNotAFirstStart) {
   take_versions(1, 2);
   lose_all_nodes();
@@ -180,6 +200,23 @@ TEST_F(GlobalTest, AnOlderVersionThatWasRestoredGoesThereWhole) {
       must(session.wait());
     }
     EXPECT_EQ(listed(session), "4 local+global, 3 local, 2 local+global");
+  });
+  lose_all_nodes();
+  expect_restored(1);
+}
+
+TEST_F(GlobalTest, WhatAFileOfACopyLacksIsTakenFromBundles) {
+  levels_ = "local:1,global:2";
+  take_versions(1, 2);
+  for (const char* node : {"0", "1", "2"}) unbundle(std::string("/pfs/global/node-") + node);
+  // The copies of the first segments lack what version 2 had changed.
+  play([&](Rank rank, Session& session, TieredState& state) {
+    EXPECT_EQ(must(session.restore(1)), 1u);
+    for (int i = 0; i < 2; ++i) {
+      must(session.checkpoint());
+      must(session.wait());
+    }
+    EXPECT_TRUE(state == TieredState::at(rank, 1));
   });
   lose_all_nodes();
   expect_restored(1);
@@ -357,6 +394,37 @@ TEST_F(LateDrainTest, IsSkippedWhereVersionsMayBe) {
     EXPECT_NE(listed(session).find("2 local+global"), std::string::npos) << listed(session);
   });
   EXPECT_TRUE(logged("version 4 does not go to the global tier: version 2 is still on its way"));
+}
+
+/// Bundles take longer to write than ranks wait for a silent peer.
+class SlowTierTest : public GlobalTest {
+ protected:
+  SlowTierTest() {
+    background_ = "thread";
+    patience_ns_ = 1'000'000'000;
+    adjust_ = [](Rank, Options& options) { options.timeout = "1s"; };
+    files_of_ = [this](Rank) -> os::Files* { return &slow_; };
+  }
+  os::FaultyFiles slow_{memory_, [](const os::Operation& operation) {
+                          if (operation.kind == os::Operation::Kind::create &&
+                              operation.path.starts_with("/pfs/global/node-0/bundle-"))
+                            std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+                          return os::Action{};
+                        }};
+};
+
+TEST_F(SlowTierTest, NobodyTakesTheAggregatorOfANodeForLost) {
+  places_ = {0, 0, 0};
+  take_versions(1, 3);
+  lose_all_nodes();
+  expect_restored(3);
+}
+
+TEST_F(SlowTierTest, NorThatOfRanksOnOtherNodes) {
+  take_versions(1, 3);
+  EXPECT_EQ(paths_with("/pfs/global/node-0/bundle-").size(), 1u);
+  lose_all_nodes();
+  expect_restored(3);
 }
 
 /// Opens on all ranks, and expects the same error from all.

@@ -4,6 +4,10 @@
 #include "base/try.hpp"
 #include "format/wire.hpp"
 
+#include <chrono>
+#include <system_error>
+#include <thread>
+
 namespace belay::session {
 
 Result<std::optional<Letters>> inquire(
@@ -39,6 +43,58 @@ Result<std::optional<Letters>> inquire(
   Letters letters;
   for (std::size_t i = 0; i < asked.size(); ++i) letters[asked[i]] = std::move(mine[i]);
   return std::optional(std::move(letters));
+}
+
+Result<void> Errand::run(const std::function<Result<void>()>& work) {
+  Result<void> done;
+  std::thread worker;
+  try {
+    worker = std::thread([&] {
+      done = within_memory(work);
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      changed_.notify_all();
+    });
+  } catch (const std::system_error&) {
+    return fail(Code::no_space, "the system has no thread to give");
+  }
+  keep_step();
+  worker.join();
+  if (lost_) return Unexpected(*lost_);
+  return done;
+}
+
+void Errand::keep_step() {
+  constexpr auto kPause = std::chrono::milliseconds(50);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto is_wanted = [&] { return ended_ || (questions_ != nullptr && !answers_); };
+    if (lost_)
+      changed_.wait(lock, [&] { return ended_; });
+    else
+      changed_.wait_for(lock, kPause, is_wanted);
+    if (ended_) return;
+    const Letters* const questions = answers_ ? nullptr : questions_;
+    lock.unlock();
+    auto answers = within_memory([&] {
+      return inquire(group_, questions == nullptr ? Letters{} : *questions, true, answer_);
+    });
+    lock.lock();
+    if (!answers) lost_ = answers.error();
+    if (questions != nullptr && answers) answers_ = Result<Letters>(**std::move(answers));
+    changed_.notify_all();
+  }
+}
+
+Result<Letters> Errand::ask(const Letters& questions) {
+  std::unique_lock lock(mutex_);
+  questions_ = &questions;
+  answers_.reset();
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return answers_ || lost_; });
+  questions_ = nullptr;
+  if (!answers_) return Unexpected(*lost_);
+  return *std::exchange(answers_, {});
 }
 
 }  // namespace belay::session

@@ -63,8 +63,7 @@ class TieredSessionTest : public testing::Test {
 
   /// Runs `work` on a thread for each rank; what it throws fails the test.
   void on_ranks(const std::function<void(Rank, std::unique_ptr<ranks::Group>)>& work) {
-    constexpr std::uint64_t kPatienceNs = 60'000'000'000;
-    play_ranks(static_cast<Rank>(places_.size()), kPatienceNs, work);
+    play_ranks(static_cast<Rank>(places_.size()), patience_ns_, work);
   }
   void play(const Play& part) {
     on_ranks([&](Rank rank, std::unique_ptr<ranks::Group> group) {
@@ -126,7 +125,8 @@ class TieredSessionTest : public testing::Test {
   os::MemoryFiles memory_;
   std::function<os::Files*(Rank)> files_of_;  ///< empty: the memory's
   FakeClock clock_;
-  std::vector<unsigned> places_{0, 1, 2};  ///< of each rank: its node
+  std::uint64_t patience_ns_ = 60'000'000'000;  ///< of ranks with a silent peer
+  std::vector<unsigned> places_{0, 1, 2};       ///< of each rank: its node
   std::string levels_ = "local:1";
   std::string global_;
   std::string background_ = "inline";

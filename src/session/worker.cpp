@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -76,6 +77,11 @@ class ThreadWorker : public Worker {
   void wait_all() override {
     std::unique_lock lock(mutex_);
     job_ended_.wait(lock, [&] { return ended_ == submitted_; });
+  }
+
+  void wait_all_for(std::uint64_t ns) override {
+    std::unique_lock lock(mutex_);
+    job_ended_.wait_for(lock, std::chrono::nanoseconds(ns), [&] { return ended_ == submitted_; });
   }
 
  private:

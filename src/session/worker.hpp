@@ -2,6 +2,7 @@
 // Where background work runs: inline, or on a thread of its own. The simulator has a third.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -19,6 +20,8 @@ class Worker {
   /// flag which a job sets may be waited for in a loop.
   virtual void wait_one() = 0;
   virtual void wait_all() = 0;
+  /// The same, but not much longer than this. A worker that knows no time waits for all.
+  virtual void wait_all_for(std::uint64_t /*ns*/) { wait_all(); }
 };
 
 std::unique_ptr<Worker> make_inline_worker();

@@ -5,9 +5,11 @@
 #include "format/names.hpp"
 #include "format/vector_sink.hpp"
 #include "format/wire.hpp"
+#include "store/pages.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace belay::store {
 namespace {
@@ -51,21 +53,25 @@ class TailSink final : public ByteSink {
   format::VectorSink sink_;
 };
 
-/// A block that is in one of the bundles.
+constexpr std::uint32_t kInFile = ~std::uint32_t{0};  ///< in none of the bundles
+
+/// A block that is in one of the bundles, or in the file.
 struct Present {
   std::uint64_t begin = 0;  ///< in the copy
   std::uint32_t length = 0;
   std::uint32_t bundle = 0;
   std::uint32_t entry = 0;
+  std::uint64_t offset = 0;  ///< in the file
 
   std::uint64_t end() const { return begin + length; }
 };
 
 class CopyFile final : public ReadOnlyFile {
  public:
-  CopyFile(std::vector<std::shared_ptr<Bundle>> bundles, std::vector<Present> blocks,
-           std::vector<std::byte> front, std::vector<std::byte> tail)
+  CopyFile(std::vector<std::shared_ptr<Bundle>> bundles, std::optional<SegmentFile> file,
+           std::vector<Present> blocks, std::vector<std::byte> front, std::vector<std::byte> tail)
       : bundles_(std::move(bundles)),
+        file_(std::move(file)),
         blocks_(std::move(blocks)),
         front_(std::move(front)),
         tail_(std::move(tail)),
@@ -102,26 +108,41 @@ class CopyFile final : public ReadOnlyFile {
     while (next != blocks_.end() && next->begin < end) {
       // Blocks that are neighbours in the bundle too are read at once.
       auto last = next;
-      while (last + 1 != blocks_.end() && (last + 1)->begin < end &&
-             (last + 1)->bundle == next->bundle && (last + 1)->entry == last->entry + 1)
+      while (last + 1 != blocks_.end() && (last + 1)->begin < end && continues(*last, *(last + 1)))
         ++last;
       const std::uint64_t from = std::max(next->begin, offset);
       const std::uint64_t to = std::min(last->end(), end);
-      BELAY_TRY(bundles_[next->bundle]->read_entry(next->entry, from - next->begin,
-                                                   bytes.subspan(from - offset, to - from)));
+      BELAY_TRY(read_run(*next, from - next->begin, bytes.subspan(from - offset, to - from)));
       next = last + 1;
     }
     return {};
   }
 
+  static bool continues(const Present& block, const Present& next) {
+    if (next.bundle != block.bundle) return false;
+    return block.bundle == kInFile ? next.offset == block.offset + block.length
+                                   : next.entry == block.entry + 1;
+  }
+
+  /// From `skip` in the first block on.
+  Result<void> read_run(const Present& first, std::uint64_t skip, std::span<std::byte> bytes) {
+    if (first.bundle != kInFile)
+      return bundles_[first.bundle]->read_entry(first.entry, skip, bytes);
+    const std::uint64_t begin = first.offset + skip;
+    BELAY_ASSIGN(const auto pages, read_pages(file_->file(), begin, begin + bytes.size()));
+    std::memcpy(bytes.data(), pages.bytes().data(), bytes.size());
+    return {};
+  }
+
   std::vector<std::shared_ptr<Bundle>> bundles_;
+  std::optional<SegmentFile> file_;
   std::vector<Present> blocks_;
   std::vector<std::byte> front_;
   std::vector<std::byte> tail_;
   std::uint64_t tail_begin_;
 };
 
-/// Blocks of the segment, each from the first bundle that has it.
+/// Blocks of the segment, each from the first that has it.
 struct Union {
   std::vector<format::IndexEntry> entries;
   std::vector<format::Extent> extents;
@@ -129,8 +150,9 @@ struct Union {
   std::uint64_t end = format::kSegmentHeaderBytes;
   bool partial = false;
 
-  void add(const format::BundledBlock& block, std::uint32_t bundle) {
-    const bool there = block.entry != format::kNotInBundle;
+  /// `in_file`: where the file has it; nullptr: it does not.
+  void add(const format::BundledBlock& block, std::uint32_t bundle, const StoredBlock* in_file) {
+    const bool there = block.entry != format::kNotInBundle || in_file != nullptr;
     const CodecId codec = there ? CodecId::raw : CodecId::absent;
     if (extents.empty() || extents.back().codec != codec)
       extents.push_back({.offset = end, .first_entry = entries.size(), .codec = codec});
@@ -141,7 +163,10 @@ struct Union {
     partial = partial || !there;
     if (!there) return;
     extent.encoded_bytes += block.length;
-    present.push_back({end, block.length, bundle, block.entry});
+    if (in_file != nullptr)
+      present.push_back({end, block.length, kInFile, 0, in_file->offset});
+    else
+      present.push_back({end, block.length, bundle, block.entry});
     end += block.length;
   }
 };
@@ -149,20 +174,33 @@ struct Union {
 }  // namespace
 
 Result<std::unique_ptr<os::File>> open_bundled_copy(std::vector<std::shared_ptr<Bundle>> bundles,
-                                                    const SegmentId& id) {
+                                                    const SegmentId& id,
+                                                    std::optional<SegmentFile> file) {
+  std::vector<std::shared_ptr<Bundle>> readable;
   std::vector<std::vector<format::BundledBlock>> all;
-  for (const auto& bundle : bundles) {
-    BELAY_ASSIGN(auto blocks, bundle->blocks_of(*bundle->find(id)));
-    if (!all.empty() && blocks.size() != all.front().size())
-      return fail(Code::corruption, "{}: bundles differ in how many blocks it has",
-                  format::segment_name(id));
-    all.push_back(std::move(blocks));
+  std::optional<Error> reason;
+  // The newest first: it has again what was found damaged in an older one.
+  for (auto bundle = bundles.rbegin(); bundle != bundles.rend(); ++bundle) {
+    auto blocks = (*bundle)->blocks_of(*(*bundle)->find(id));
+    if (blocks && !all.empty() && blocks->size() != all.front().size())
+      blocks = fail(Code::corruption, "{}: bundles differ in how many blocks it has",
+                    format::segment_name(id));
+    if (!blocks) {
+      reason = blocks.error();
+      continue;
+    }
+    readable.push_back(std::move(*bundle));
+    all.push_back(*std::move(blocks));
   }
+  if (all.empty()) return Unexpected(*reason);
+  bundles = std::move(readable);
+  if (file) file->sort_blocks();
   Union joined;
   for (std::size_t i = 0; i < all.front().size(); ++i) {
     std::uint32_t from = 0;
     while (from + 1 < all.size() && all[from][i].entry == format::kNotInBundle) ++from;
-    joined.add(all[from][i], from);
+    const format::BundledBlock& block = all[from][i];
+    joined.add(block, from, file ? file->find(block.fingerprint, block.length) : nullptr);
   }
   const Bundle& first = *bundles.front();
   format::SegmentHeader header = first.header();
@@ -178,7 +216,7 @@ Result<std::unique_ptr<os::File>> open_bundled_copy(std::vector<std::shared_ptr<
   BELAY_TRY(format::encode_segment_end(tail, header, joined.extents, joined.entries.size(),
                                        [&] { return joined.entries[next++]; }));
   return std::unique_ptr<os::File>(std::make_unique<CopyFile>(
-      std::move(bundles), std::move(joined.present),
+      std::move(bundles), std::move(file), std::move(joined.present),
       std::vector<std::byte>(encoded.begin(), encoded.end()), std::move(tail.bytes())));
 }
 

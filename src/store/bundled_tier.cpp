@@ -22,6 +22,10 @@ class BundledTier final : public Tier {
   }
   Result<std::unique_ptr<os::File>> open(const std::string& name) override {
     auto file = tier_->open(name);
+    if (file && is_a(name, format::NameKind::copy)) {
+      auto joined = open_joined(name);
+      if (joined && *joined) return joined;
+    }
     if (file || file.error().code() != Code::not_found) return file;
     BELAY_ASSIGN(auto bundled, open_bundled(name));
     return bundled ? Result<std::unique_ptr<os::File>>(std::move(bundled)) : std::move(file);
@@ -38,11 +42,13 @@ class BundledTier final : public Tier {
   }
   Result<void> remove(const std::string& name) override {
     auto removed = tier_->remove(name);
-    if (removed || removed.error().code() != Code::not_found) return removed;
+    // One that was made again has the same name as the one in its bundle, and both are to go.
+    const bool manifest = is_a(name, format::NameKind::manifest);
+    if (removed ? !manifest : removed.error().code() != Code::not_found) return removed;
     BELAY_ASSIGN(const auto bundled, open_bundled(name));
     if (!bundled) return removed;
+    if (!manifest) return {};
     const auto parsed = format::parse_name(name);
-    if (parsed->kind != format::NameKind::manifest) return {};
     // busy: somebody else of this node has left the mark.
     const auto mark = tier_->create(format::retired_name(parsed->key));
     if (!mark && mark.error().code() != Code::busy) return Unexpected(mark.error());
@@ -94,6 +100,28 @@ class BundledTier final : public Tier {
   std::map<SegmentId, std::shared_ptr<Bundle>> known_bundles() {
     const std::lock_guard lock(mutex_);
     return known_;
+  }
+
+  static bool is_a(const std::string& name, format::NameKind kind) {
+    const auto parsed = format::parse_name(name);
+    return parsed && parsed->kind == kind && !parsed->temporary;
+  }
+
+  /// A copy that has a file of its own, with what bundles have of it besides. Null: nothing.
+  Result<std::unique_ptr<os::File>> open_joined(const std::string& name) {
+    const auto parsed = format::parse_name(name);
+    const SegmentId id{parsed->key, parsed->rank};
+    BELAY_ASSIGN(const auto names, tier_->list());
+    const Contents there = look(names);
+    std::vector<std::shared_ptr<Bundle>> having;
+    for (const auto& [its, bundle] : there.bundles)
+      if (bundle->find(id)) having.push_back(bundle);
+    if (having.empty()) return std::unique_ptr<os::File>();
+    auto file =
+        SegmentFile::open(*tier_, id, having.front()->header().origin.store, {}, FileKind::copy);
+    if (!file) return open_bundled_copy(std::move(having), id);
+    if (file->complete()) return std::unique_ptr<os::File>();
+    return open_bundled_copy(std::move(having), id, *std::move(file));
   }
 
   /// Null: the name is in no bundle.

@@ -9,9 +9,9 @@
 
 namespace belay::store {
 
-/// Names of files come before those in bundles. Removing the manifest of a version from a bundle
-/// leaves a mark that counts for all manifests of that version; removing a copy from one changes
-/// nothing, since its bytes go with the bundle.
+/// Names of files come before those in bundles; a copy that is in both has the blocks of both.
+/// Removing the manifest of a version from a bundle leaves a mark that counts for all manifests of
+/// that version; removing a copy from one changes nothing, since its bytes go with the bundle.
 std::unique_ptr<Tier> make_bundled_tier(std::unique_ptr<Tier> tier);
 
 }  // namespace belay::store

@@ -17,9 +17,21 @@ GlobalHoldings::GlobalHoldings(const GlobalClaim& claim, std::vector<store::Know
       bundles_(claim.own.kept_bundles),
       kept_manifests_(claim.own.kept_manifests),
       earlier_leftovers_(claim.own.temporaries) {
+  for (const KeptBundle& bundle : bundles_)
+    if (!bundle.readable) add_unread(bundle.id.key);
   if (!claim.leads_node) return;
   for (const Run earlier : claim.own.run_records)
     if (earlier < run) earlier_leftovers_.push_back(format::run_name(earlier));
+}
+
+/// Manifests are in a bundle that cannot be read: nobody knows what they count on.
+void GlobalHoldings::add_unread(VersionKey key) {
+  const auto found = std::find_if(known_.begin(), known_.end(),
+                                  [&](const auto& version) { return version.key == key; });
+  if (found == known_.end())
+    known_.push_back({.key = key, .exists = false, .segments = std::nullopt});
+  else
+    found->segments.reset();
 }
 
 bool GlobalHoldings::has(VersionKey key) const {

@@ -40,6 +40,8 @@ class GlobalHoldings {
   void give_back(Retired left);
 
  private:
+  void add_unread(VersionKey key);
+
   Rank rank_ = 0;
   std::vector<store::KnownVersion> known_;
   std::vector<SegmentId> copies_;  ///< of their own, not in bundles

@@ -53,5 +53,21 @@ TEST(GlobalHoldings, ABundleThatWasRemovedIsForgotten) {
   EXPECT_TRUE(holdings.take_retired(holdings.needs(), kRule, false).empty());
 }
 
+TEST(GlobalHoldings, NothingGoesThatABundleWhichCannotBeReadMayCountOn) {
+  GlobalClaim claim;
+  claim.own.kept_bundles = {{kOld, {kOld}, true}, {kNew, {}, false}};
+  GlobalHoldings holdings(claim, {}, 2, kRank);
+  EXPECT_TRUE(holdings.retire_versions(kRule).empty());
+  EXPECT_TRUE(holdings.take_retired(holdings.needs(), kRule, false).bundles.empty());
+
+  // As any other version it goes when there are newer ones.
+  const SegmentId newest{{2, 3}, kRank};
+  holdings.wrote({newest, {newest}});
+  holdings.drained({newest.key, true, std::vector<SegmentId>{newest}});
+  EXPECT_EQ(holdings.retire_versions(kRule), std::vector<VersionKey>{kNew.key});
+  EXPECT_EQ(holdings.take_retired(holdings.needs(), kRule, false).bundles,
+            std::vector<SegmentId>{kOld});
+}
+
 }  // namespace
 }  // namespace belay::vote

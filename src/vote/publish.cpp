@@ -92,7 +92,9 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log) {
   Result<void> synced;
   const bool any_blocks = !retired.segments.empty() || !retired.copies.empty() ||
                           !retired.shards.empty() || !retired.bundles.empty();
-  if (!retired.manifests.empty() && any_blocks) synced = tier.sync_names();
+  // Marks of an earlier round may not be durable yet either.
+  if ((!retired.manifests.empty() && any_blocks) || !retired.bundles.empty())
+    synced = tier.sync_names();
   if (!synced) log.warn("retire: {}", synced.error().message());
   const bool manifests_are_gone = synced && left.manifests.empty();
   for (const SegmentId& id : retired.segments)

@@ -151,6 +151,18 @@ class Repair(ToolTest):
         self.assertEqual(self.run_json("check", "--repair", store=store)["repair"]["steps"], [])
         self.run_ok("extract", "latest", "f64", "--rank", 1, "-o", self.place / "x", store=store)
 
+    def test_what_is_damaged_in_a_bundle_is_made_again_beside_it(self):
+        for kind, at in ("manifest", 4200), ("copy", 12300):
+            good = self.copy(GOLDEN / "bundles-3", name=f"good-{kind}")
+            store = self.copy(GOLDEN / "bundles-3", name=f"bad-{kind}")
+            self.damage("bundle-000001-0000000003-000000", store, at=at)
+            done = self.run_json("check", "--repair", "--store", good, store=store)
+            self.assertEqual({v["state"] for v in done["versions"]}, {"whole"})
+            steps = {(s["action"], s["file"].split("-")[0]) for s in done["repair"]["steps"]}
+            self.assertIn(("made again", kind), steps)
+            shutil.rmtree(good)
+            self.assertEqual(self.run_json("check", store=store)["flaws"], [])
+
     def test_the_number_of_a_version_that_went_is_remembered(self):
         store = self.copy()
         for mark in store.rglob("closed-*"):
