@@ -4,7 +4,7 @@
 #include "base/try.hpp"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 
 namespace belay::aggregate {
 
@@ -14,8 +14,8 @@ Conveyor::Conveyor(unsigned encoders, std::size_t most, Encode encode, Write wri
   try {
     for (unsigned i = 0; i < encoders; ++i) threads_.emplace_back([this] { run_encoder(); });
     threads_.emplace_back([this] { run_writer(); });
-  } catch (const std::system_error&) {
-    stop();  // without threads it takes longer
+  } catch (const std::exception&) {  // no thread, or no memory for one
+    stop();                          // without threads it takes longer
     ended_ = false;
   }
 }
