@@ -58,6 +58,20 @@ Result<void> check_sizes(const Rider& rider, std::uint64_t rider_bytes) {
 
 }  // namespace
 
+std::optional<std::size_t> Rider::find(const SegmentId& segment) const {
+  const auto found = std::lower_bound(
+      segments.begin(), segments.end(), segment,
+      [](const BundledSegment& each, const SegmentId& id) { return each.id < id; });
+  if (found == segments.end() || found->id != segment) return {};
+  return static_cast<std::size_t>(found - segments.begin());
+}
+
+std::optional<std::size_t> Rider::find_manifest(Rank rank) const {
+  for (std::size_t i = 0; i < manifests.size(); ++i)
+    if (manifests[i].rank == rank) return i;
+  return {};
+}
+
 std::uint64_t Rider::table_bytes() const { return tables_of(segments.size(), manifests.size()); }
 
 std::uint64_t Rider::blocks_bytes(std::uint64_t blocks) {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,10 @@ inline constexpr std::uint32_t kNotInBundle = ~std::uint32_t{0};
 struct Rider {
   std::vector<BundledSegment> segments;    ///< by rising id
   std::vector<CarriedManifest> manifests;  ///< of the bundle's version, by rising rank
+
+  /// The place of a segment, or of a rank's manifest; unset: it is not there.
+  std::optional<std::size_t> find(const SegmentId& segment) const;
+  std::optional<std::size_t> find_manifest(Rank rank) const;
 
   std::uint64_t table_bytes() const;
   /// From the file's first byte: where the blocks of a segment are, and how many bytes.

@@ -46,8 +46,9 @@ void add_segments(const StoreView& view, const PartView& part, const Manifest& m
 }
 
 bool has_blocks_of(const store::Bundle& bundle, const Manifest& manifest) {
-  return std::any_of(manifest.segments.begin(), manifest.segments.end(),
-                     [&](const auto& segment) { return bundle.find(segment.id).has_value(); });
+  return std::any_of(manifest.segments.begin(), manifest.segments.end(), [&](const auto& segment) {
+    return bundle.rider().find(segment.id).has_value();
+  });
 }
 
 void add_bundles(const StoreView& view, const Manifest& manifest, EncodedBlocks& blocks) {

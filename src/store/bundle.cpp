@@ -80,21 +80,6 @@ std::vector<std::string> Bundle::names() const {
   return names;
 }
 
-std::optional<std::size_t> Bundle::find(const SegmentId& segment) const {
-  const auto& all = rider_.segments;
-  const auto found = std::lower_bound(
-      all.begin(), all.end(), segment,
-      [](const format::BundledSegment& each, const SegmentId& id) { return each.id < id; });
-  if (found == all.end() || found->id != segment) return {};
-  return static_cast<std::size_t>(found - all.begin());
-}
-
-std::optional<std::size_t> Bundle::find_manifest(Rank rank) const {
-  for (std::size_t i = 0; i < rider_.manifests.size(); ++i)
-    if (rider_.manifests[i].rank == rank) return i;
-  return {};
-}
-
 Result<std::size_t> Bundle::read_manifest(std::size_t manifest, std::uint64_t offset,
                                           std::span<std::byte> bytes) {
   const std::uint64_t all = rider_.manifests[manifest].bytes;

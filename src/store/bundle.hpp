@@ -31,9 +31,6 @@ class Bundle {
   /// Of the files that it stands for: manifests, and copies of segments.
   std::vector<std::string> names() const;
 
-  /// The place of a segment in the rider; unset: none of its blocks are here.
-  std::optional<std::size_t> find(const SegmentId& segment) const;
-  std::optional<std::size_t> find_manifest(Rank rank) const;
   /// Bytes of a manifest, from `offset` in it on.
   Result<std::size_t> read_manifest(std::size_t manifest, std::uint64_t offset,
                                     std::span<std::byte> bytes);

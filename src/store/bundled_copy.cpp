@@ -181,7 +181,7 @@ Result<std::unique_ptr<os::File>> open_bundled_copy(std::vector<std::shared_ptr<
   std::optional<Error> reason;
   // The newest first: it has again what was found damaged in an older one.
   for (auto bundle = bundles.rbegin(); bundle != bundles.rend(); ++bundle) {
-    auto blocks = (*bundle)->blocks_of(*(*bundle)->find(id));
+    auto blocks = (*bundle)->blocks_of(*(*bundle)->rider().find(id));
     if (blocks && !all.empty() && blocks->size() != all.front().size())
       blocks = fail(Code::corruption, "{}: bundles differ in how many blocks it has",
                     format::segment_name(id));
@@ -206,7 +206,7 @@ Result<std::unique_ptr<os::File>> open_bundled_copy(std::vector<std::shared_ptr<
   format::SegmentHeader header = first.header();
   header.origin.key = id.key;
   header.origin.rank = id.rank;
-  header.block_bytes = first.rider().segments[*first.find(id)].block_bytes;
+  header.block_bytes = first.rider().segments[*first.rider().find(id)].block_bytes;
   header.encoded = false;
   header.rider_bytes = 0;
   header.partial = joined.partial;
@@ -221,7 +221,7 @@ Result<std::unique_ptr<os::File>> open_bundled_copy(std::vector<std::shared_ptr<
 }
 
 std::unique_ptr<os::File> open_carried_manifest(std::shared_ptr<Bundle> bundle, Rank rank) {
-  const std::size_t manifest = *bundle->find_manifest(rank);
+  const std::size_t manifest = *bundle->rider().find_manifest(rank);
   return std::make_unique<ManifestFile>(std::move(bundle), manifest);
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 
 namespace belay::store {
@@ -58,11 +59,11 @@ class BundledTier final : public Tier {
   Result<std::vector<std::string>> list() override {
     BELAY_ASSIGN(auto names, tier_->list());
     const Contents there = look(names);
-    for (const auto& [id, bundle] : there.bundles) {
+    for (const auto& [id, known] : there.bundles) {
       if (!there.retired.contains(id.key))
-        for (const format::CarriedManifest& manifest : bundle->rider().manifests)
+        for (const format::CarriedManifest& manifest : known->rider.manifests)
           names.push_back(format::manifest_name(id.key, manifest.rank));
-      for (const format::BundledSegment& segment : bundle->rider().segments)
+      for (const format::BundledSegment& segment : known->rider.segments)
         names.push_back(format::copy_name(segment.id));
     }
     std::sort(names.begin(), names.end());
@@ -73,8 +74,17 @@ class BundledTier final : public Tier {
   const std::string& place() const override { return tier_->place(); }
 
  private:
+  /// What a bundle has. It is open only while something of it is: there may be many.
+  struct Known {
+    explicit Known(const std::shared_ptr<Bundle>& bundle)
+        : rider(bundle->rider()), opened(bundle) {}
+
+    const format::Rider rider;
+    std::weak_ptr<Bundle> opened;  ///< of `mutex_`
+  };
+  using Bundles = std::map<SegmentId, std::shared_ptr<Known>>;
   struct Contents {
-    std::map<SegmentId, std::shared_ptr<Bundle>> bundles;
+    Bundles bundles;
     std::set<VersionKey> retired;
   };
 
@@ -90,16 +100,45 @@ class BundledTier final : public Tier {
       const SegmentId id{parsed->key, parsed->rank};
       if (const auto found = known.find(id); found != known.end())
         there.bundles.insert(*found);
-      else if (auto bundle = Bundle::open(*tier_, id))
-        there.bundles.emplace(id, *std::move(bundle));
+      else if (const auto bundle = Bundle::open(*tier_, id))
+        there.bundles.emplace(id, std::make_shared<Known>(*bundle));
     }
     const std::lock_guard lock(mutex_);
     known_ = there.bundles;
     return there;
   }
-  std::map<SegmentId, std::shared_ptr<Bundle>> known_bundles() {
+  Bundles known_bundles() {
     const std::lock_guard lock(mutex_);
     return known_;
+  }
+
+  Result<std::shared_ptr<Bundle>> open_bundle(const SegmentId& id, Known& known) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (auto opened = known.opened.lock()) return opened;
+    }
+    BELAY_ASSIGN(auto bundle, Bundle::open(*tier_, id));
+    const std::lock_guard lock(mutex_);
+    known.opened = bundle;
+    return bundle;
+  }
+
+  /// Those of which `has` says that they have it, by rising version. Some may have gone meanwhile;
+  /// an error if none of those that have it can be opened.
+  template <class Has>
+  Result<std::vector<std::shared_ptr<Bundle>>> open_bundles(const Contents& there, const Has& has) {
+    std::vector<std::shared_ptr<Bundle>> having;
+    std::optional<Error> reason;
+    for (const auto& [id, known] : there.bundles) {
+      if (!has(id, known->rider)) continue;
+      auto bundle = open_bundle(id, *known);
+      if (bundle)
+        having.push_back(*std::move(bundle));
+      else if (bundle.error().code() != Code::not_found)
+        reason = bundle.error();
+    }
+    if (having.empty() && reason) return Unexpected(*reason);
+    return having;
   }
 
   static bool is_a(const std::string& name, format::NameKind kind) {
@@ -113,9 +152,10 @@ class BundledTier final : public Tier {
     const SegmentId id{parsed->key, parsed->rank};
     BELAY_ASSIGN(const auto names, tier_->list());
     const Contents there = look(names);
-    std::vector<std::shared_ptr<Bundle>> having;
-    for (const auto& [its, bundle] : there.bundles)
-      if (bundle->find(id)) having.push_back(bundle);
+    BELAY_ASSIGN(auto having,
+                 open_bundles(there, [&](const SegmentId&, const format::Rider& rider) {
+                   return rider.find(id).has_value();
+                 }));
     if (having.empty()) return std::unique_ptr<os::File>();
     auto file =
         SegmentFile::open(*tier_, id, having.front()->header().origin.store, {}, FileKind::copy);
@@ -131,14 +171,14 @@ class BundledTier final : public Tier {
     const bool copy = parsed && parsed->kind == format::NameKind::copy;
     if ((!manifest && !copy) || parsed->temporary) return std::unique_ptr<os::File>();
     const SegmentId id{parsed->key, parsed->rank};
-    std::vector<std::shared_ptr<Bundle>> having;
     BELAY_ASSIGN(const auto names, tier_->list());
     const Contents there = look(names);
     if (manifest && there.retired.contains(id.key)) return std::unique_ptr<os::File>();
-    for (const auto& [its, bundle] : there.bundles)
-      if (manifest ? its.key == id.key && bundle->find_manifest(id.rank).has_value()
-                   : bundle->find(id).has_value())
-        having.push_back(bundle);
+    BELAY_ASSIGN(auto having,
+                 open_bundles(there, [&](const SegmentId& its, const format::Rider& rider) {
+                   return manifest ? its.key == id.key && rider.find_manifest(id.rank).has_value()
+                                   : rider.find(id).has_value();
+                 }));
     if (having.empty()) return std::unique_ptr<os::File>();
     if (copy) return open_bundled_copy(std::move(having), id);
     return open_carried_manifest(std::move(having.front()), id.rank);
@@ -146,7 +186,7 @@ class BundledTier final : public Tier {
 
   std::unique_ptr<Tier> tier_;
   std::mutex mutex_;  ///< never held over an operation on files
-  std::map<SegmentId, std::shared_ptr<Bundle>> known_;
+  Bundles known_;
 };
 
 }  // namespace
