@@ -34,7 +34,7 @@ Result<Watcher> Watcher::make(WatchRequest request, WatchListener listener) {
 }
 
 Result<void> Watcher::learn() {
-  auto view = inspect::StoreView::open(os::posix_files(), {request_.pack.set});
+  auto view = inspect::StoreView::open(*request_.pack.files, {request_.pack.set});
   if (!view && view.error().code() == Code::not_found) return {};
   if (!view) return Unexpected(view.error());
   std::vector<const inspect::VersionView*> versions;  // newest first
