@@ -93,19 +93,19 @@ void Packer::describe(const PackSource& source, const Layout& layout) {
                   .digest = {},
                   .regions = {}};
   const std::size_t index = contents_.files.size();
-  const auto add = [&](Variable variable) {
+  const auto add = [&](const std::string& whole_name, Variable variable) {
     planned_.push_back({index, file.regions.size(), std::move(variable.type),
                         std::move(variable.shape), request_.match.key(variable.name)});
     ranges_left_ -= std::min(ranges_left_, variable.ranges.size());
-    file.regions.push_back(
-        {names_.name(source.alias, variable.name), variable.name, std::move(variable.ranges)});
+    file.regions.push_back({names_.name(source.alias, variable.name), whole_name,
+                            std::move(variable.ranges), std::move(variable.whole)});
   };
   Variable rest;
   rest.ranges = rest_of(layout, stamp.bytes);
   rest.shape = Shape(rest.bytes());
-  for (Variable& part : split_large(std::move(rest))) add(std::move(part));
+  for (Variable& part : split_large(std::move(rest))) add("", std::move(part));
   for (const Variable& variable : layout.variables) {
-    for (Variable& part : split_large(variable)) add(std::move(part));
+    for (Variable& part : split_large(variable)) add(variable.name, std::move(part));
     report_.cut_bytes += variable.bytes();
   }
   report_.variables += layout.variables.size();

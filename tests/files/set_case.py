@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+import numpy
+
 TOOL = os.environ["BELAY_TOOL"]
 OK, DAMAGE, USAGE, NOT_FOUND, BUSY, IO, UNSUPPORTED = range(7)
 SECONDS = 60  # for one call of the tool; a hang is a failure
@@ -67,6 +69,13 @@ class SetCase(unittest.TestCase):
         packed = self.pack(*arguments)
         self.assert_same(self.files, self.unpack())
         return packed
+
+    def extract(self, name):
+        """A variable of the newest version, as NumPy reads it."""
+        out = self.top / "out.npy"
+        done = run("extract", "latest", name, "--store", self.set, "-o", out, "--force")
+        self.assertEqual(done.returncode, OK, done.stderr)
+        return numpy.load(out)
 
     def regions(self, version="latest"):
         """Of the set, by name."""

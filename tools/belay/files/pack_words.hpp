@@ -10,9 +10,6 @@
 
 namespace belay::tool {
 
-/// "1 file", "2 files"
-std::string count_text(std::uint64_t count, const char* what);
-
 /// "version 3: 4 files with 12 variables, 1.0 MiB in 96.0 KiB (10.7 times), 12.1 ms"
 std::string pack_text(const files::PackReport& report, std::uint64_t time_ns);
 nlohmann::json pack_json(const files::PackReport& report, std::uint64_t time_ns);
