@@ -58,8 +58,8 @@ Result<Exit> unpack(Shell& shell, const UnpackOptions& options, const inspect::S
         fmt::format("{}: {}", in_quotes(failure.path), printable(failure.error.message())));
   const std::uint64_t time_ns = os::system_clock().now_ns() - start;
   shell.say(
-      fmt::format("version {}: {}, {}, {}{}", version_text(view, version.key), report->files,
-                  format_bytes(report->bytes), duration(time_ns),
+      fmt::format("version {}: {}, {}, {}{}", version_text(view, version.key),
+                  count_text(report->files, "file"), format_bytes(report->bytes), duration(time_ns),
                   report->failures.empty()
                       ? ""
                       : fmt::format("; {} failed", count_text(report->failures.size(), "file"))));

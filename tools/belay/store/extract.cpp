@@ -63,8 +63,8 @@ Result<const PartView*> choose_part(const VersionView& version, const ExtractOpt
                 having, in_quotes(options.region));
   if (chosen != nullptr) return chosen;
   if (options.rank && version.ranks > 0 && *options.rank >= version.ranks)
-    return fail(Code::not_found, "version {} has no rank {}; it has {} ranks", version.key.version,
-                *options.rank, version.ranks);
+    return fail(Code::not_found, "version {} has no rank {}; it has {}", version.key.version,
+                *options.rank, count_text(version.ranks, "rank"));
   if (options.rank) {
     const PartView* part = version.part(*options.rank);
     if (part == nullptr || !part->manifest)

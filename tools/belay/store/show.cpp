@@ -52,8 +52,8 @@ Result<std::vector<ShownRegion>> regions_of(const StoreView& view, const Version
 Result<std::vector<ShownPart>> load_parts(const StoreView& view, const VersionView& version,
                                           const std::optional<Rank>& rank) {
   if (rank && version.ranks != 0 && *rank >= version.ranks)
-    return fail(Code::not_found, "version {} has no rank {}; it has {} ranks", version.key.version,
-                *rank, version.ranks);
+    return fail(Code::not_found, "version {} has no rank {}; it has {}", version.key.version, *rank,
+                count_text(version.ranks, "rank"));
   std::vector<ShownPart> shown;
   for (const PartView& part : version.parts) {
     if ((rank && part.rank != *rank) || !part.manifest) continue;
