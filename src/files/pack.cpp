@@ -216,12 +216,14 @@ Result<Session> Packer::open_set(const std::string& store) const {
   };
   session::Seams seams = session::system_seams();
   seams.files = request_.files;
-  return session::open_session(
+  auto opened = session::open_session(
       seams,
       [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
         return ranks::make_solo_group();
       },
       std::move(options));
+  if (!opened) return Unexpected(explain_failure(*request_.files, store, opened.error()));
+  return opened;
 }
 
 Result<PackReport> Packer::run(const std::string& store) {

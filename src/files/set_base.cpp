@@ -115,12 +115,43 @@ void remove_leftovers(const std::string& set) {
 
 }  // namespace
 
+Result<void> check_set(const std::string& set) {
+  const auto refuse = [&](const char* why) {
+    return fail(Code::not_found, "{} is not a packed set: {}; name the directory that pack made",
+                in_quotes(set), why);
+  };
+  std::error_code error;
+  const fs::file_status status = fs::status(set, error);
+  if (!fs::exists(status)) return refuse("nothing is there");
+  if (!fs::is_directory(status)) return refuse("it is not a directory");
+  fs::directory_iterator entry(set, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (entry->path().filename().string().starts_with("node-")) return {};
+  if (error) return Unexpected(os::error_of(error.value(), "read", set));
+  return refuse("no directory node-... is in it");
+}
+
+Error explain_failure(os::Files& files, const std::string& set, const Error& error) {
+  if (error.code() != Code::invalid_argument) return error;
+  const auto view = inspect::StoreView::open(files, {set});
+  if (!view || view->identities().empty()) return error;
+  const std::string& owner = view->identities().front().application;
+  if (owner == kApplication) return error;
+  return {Code::invalid_argument,
+          fmt::format("{} is not a packed set, but a store of application {}; choose another set",
+                      in_quotes(set), in_quotes(owner))};
+}
+
 Result<SetPlace> SetPlace::prepare(os::Files& files, const std::string& named,
                                    const std::string& base) {
   std::string set = named;  // what is made beside it must not lie in it
   while (set.size() > 1 && set.ends_with('/')) set.pop_back();
+  if (set.empty()) return fail(Code::invalid_argument, "the name of the set is empty");
   std::error_code error;
   const bool there = fs::exists(fs::symlink_status(set, error));
+  if (there && !fs::is_directory(set, error))
+    return fail(Code::invalid_argument, "{} is not a directory, so that no set can be there",
+                in_quotes(set));
   if (!base.empty() || !there) remove_leftovers(set);
   if (base.empty() || (there && (same_place(set, base) || has_started_from(files, set, base))))
     return SetPlace(files, set, set);
@@ -135,6 +166,7 @@ Result<SetPlace> SetPlace::prepare(os::Files& files, const std::string& named,
 }
 
 Result<void> SetPlace::start_from(const std::string& base) {
+  BELAY_TRY(check_set(base));
   BELAY_ASSIGN(const auto locked, inspect::lock_store(*files_, {base}, "belay pack"));
   const auto& identities = locked.view.identities();
   if (identities.empty() || locked.view.mixed() || identities.front().application != kApplication)

@@ -12,6 +12,12 @@
 
 namespace belay::files {
 
+/// not_found, and what to do, unless this is a directory with a store in it.
+Result<void> check_set(const std::string& set);
+
+/// Of why a set cannot be opened: the store that is there is a program's.
+Error explain_failure(os::Files& files, const std::string& set, const Error& error);
+
 /// The directory of a set. A new one that starts from another is made beside its place, and gets
 /// its name when the version is there; without finish() it is removed, and if this process is
 /// killed, by the next that starts this set from a base.

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "files/set_base.hpp"
 #include "files/unpack.hpp"
 #include "os/clock.hpp"
 #include "os/errno.hpp"
@@ -47,7 +48,7 @@ Result<void> Watcher::learn() {
     if (contents)
       packed_.add(*contents);
     else if (contents.error().code() == Code::invalid_argument)
-      return Unexpected(contents.error());
+      return Unexpected(explain_failure(*request_.pack.files, request_.pack.set, contents.error()));
     else
       listener_.warning(contents.error().message());
   }

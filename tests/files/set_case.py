@@ -64,6 +64,15 @@ class SetCase(unittest.TestCase):
             self.assertTrue(content == second[path][0], f"{path} has other bytes")
             self.assertEqual(rest, list(second[path][1:]), f"{path}: mode, time")
 
+    def assert_refused(self, code, words, *arguments, **options):
+        """One line, with these words; nothing is made."""
+        before = sorted(path.name for path in self.top.iterdir())
+        done = run(*arguments, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(words, done.stderr.decode())
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        self.assertEqual(before, sorted(path.name for path in self.top.iterdir()))
+
     def assert_round_trip(self, *arguments):
         """Packs all files, unpacks and compares; what pack said."""
         packed = self.pack(*arguments)

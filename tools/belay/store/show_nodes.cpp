@@ -79,8 +79,11 @@ void say_safety(const Shell& shell, const inspect::VersionView& version, const S
                 ? fmt::format("  safety       {}: every block and manifest is on as many nodes as "
                               "{} says",
                               paint("good", Colour::green, shell.colours()), level)
-                : fmt::format("  safety       {}: {} on fewer nodes than {} says",
-                              paint("less", Colour::red, shell.colours()), lacking, level));
+                : fmt::format(
+                      "  safety       {}: {} {} on fewer nodes than {} says",
+                      paint("less", Colour::red, shell.colours()), lacking,
+                      shown.spread.short_blocks + shown.spread.short_manifests == 1 ? "is" : "are",
+                      level));
 }
 
 void say_nodes(const Shell& shell, const inspect::StoreView& view, const ShownNodes& shown) {
