@@ -8,10 +8,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
 #include <limits>
 
 namespace belay::files {
@@ -41,7 +44,27 @@ bool send_all(int out, const void* data, std::size_t bytes) {
   ::_exit(0);
 }
 
+/// Of the address space that this process has now: sanitizers begin with terabytes.
+std::uint64_t address_space_bytes() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void set_limit(int which, std::uint64_t most) {
+  const rlimit limit{most, most};
+  (void)::setrlimit(static_cast<__rlimit_resource_t>(which), &limit);  // then the deadline must do
+}
+
 }  // namespace
+
+void confine(std::uint64_t memory_bytes) {
+  set_limit(RLIMIT_AS, address_space_bytes() + memory_bytes);
+  set_limit(RLIMIT_CORE, 0);
+  set_limit(RLIMIT_FSIZE, 0);
+  // Locks of HDF5 fail on file systems without them, and mean nothing to a reader of bytes.
+  ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
+}
 
 bool send_message(int out, std::span<const std::byte> message) {
   const std::uint64_t bytes = message.size();

@@ -43,6 +43,10 @@ class Child {
   os::Descriptor in_;
 };
 
+/// In a child, before it reads what may be hostile: it writes no files, and takes no more memory
+/// than this beyond what it starts with.
+void confine(std::uint64_t memory_bytes);
+
 /// False if nobody listens any more.
 bool send_message(int out, std::span<const std::byte> message);
 

@@ -13,7 +13,8 @@ namespace belay::files {
 namespace {
 
 constexpr std::string_view kMagic = "BELAYFIL";
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFirstFormat = 1;  // said nothing of whole arrays
+constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kMostPathBytes = 4095;
 constexpr std::size_t kMostComponentBytes = 255;
 constexpr std::uint32_t kModeBits = 07777;
@@ -34,11 +35,25 @@ void put_file(format::WireWriter& writer, const PackedFile& file) {
     writer.field(static_cast<std::uint16_t>(region.variable.size()));
     writer.text(region.variable);
     put_ranges(writer, region.ranges);
+    writer.field(static_cast<std::uint8_t>(region.whole ? 1 : 0));
+    if (region.whole) put_array(writer, *region.whole);
   }
 }
 
-Result<PackedFile> get_file(format::WireReader& reader, std::size_t& ranges_left) {
+Result<std::optional<ArrayType>> get_whole(format::WireReader& reader) {
+  const auto has_whole = reader.field<std::uint8_t>();
+  if (has_whole == 0) return std::optional<ArrayType>();
+  ArrayType array = get_array(reader);
+  if (has_whole != 1 || array.type.kind > ElementKind::serialized || array.type.bytes == 0 ||
+      array.shape.dimensions() > kMostDimensions || !array.bytes())
+    return fail(Code::corruption, "type or shape of a variable are none");
+  return std::optional(std::move(array));
+}
+
+Result<PackedFile> get_file(format::WireReader& reader, std::uint32_t format,
+                            std::size_t& ranges_left) {
   PackedFile file;
+  file.tells_arrays = format != kFirstFormat;
   file.path = reader.text(reader.field<std::uint16_t>());
   file.bytes = reader.field<std::uint64_t>();
   file.mode = reader.field<std::uint32_t>();
@@ -56,6 +71,9 @@ Result<PackedFile> get_file(format::WireReader& reader, std::size_t& ranges_left
     region.region = reader.text(reader.field<std::uint8_t>());
     region.variable = reader.text(reader.field<std::uint16_t>());
     BELAY_ASSIGN(region.ranges, get_ranges(reader, ranges_left));
+    if (file.tells_arrays) {
+      BELAY_ASSIGN(region.whole, get_whole(reader));
+    }
     file.regions.push_back(std::move(region));
   }
   return file;
@@ -130,9 +148,9 @@ Result<Contents> decode_contents(std::span<const std::byte> bytes) {
   const auto format = reader.field<std::uint32_t>();
   if (reader.failed() || magic != kMagic)
     return fail(Code::corruption, "this is not a table of files");
-  if (format != kFormat)
-    return fail(Code::unsupported, "the table of files has format {}; this build knows {}", format,
-                kFormat);
+  if (format != kFirstFormat && format != kFormat)
+    return fail(Code::unsupported, "the table of files has format {}; this build knows {} and {}",
+                format, kFirstFormat, kFormat);
   Contents contents;
   const auto has_step = reader.field<std::uint32_t>();
   const auto step = reader.field<std::uint64_t>();
@@ -144,7 +162,7 @@ Result<Contents> decode_contents(std::span<const std::byte> bytes) {
   std::set<std::string> regions;
   std::string before;
   for (std::uint32_t i = 0; i < files && !reader.failed(); ++i) {
-    BELAY_ASSIGN(auto file, get_file(reader, ranges_left));
+    BELAY_ASSIGN(auto file, get_file(reader, format, ranges_left));
     if (reader.failed()) break;
     BELAY_TRY(check_file(file, before, regions));
     before = file.path;

@@ -22,11 +22,13 @@ namespace belay::files {
 inline constexpr const char* kContentsRegion = "belay.files";
 inline constexpr const char* kApplication = "belay-pack";
 
-/// One region of a file: a variable, or with an empty name all bytes that belong to none.
+/// One region of a file: a variable, a part of one, or with an empty name bytes that belong to
+/// none.
 struct PackedRegion {
   std::string region;
   std::string variable;
   std::vector<Range> ranges;
+  std::optional<ArrayType> whole = {};  ///< the variable, where the region is not simply that
 };
 
 struct PackedFile {
@@ -38,6 +40,7 @@ struct PackedFile {
   FileFormat format = FileFormat::other;
   Digest digest;
   std::vector<PackedRegion> regions;
+  bool tells_arrays = true;  ///< tables of the first format did not
 };
 
 struct Contents {

@@ -23,7 +23,9 @@ Contents sample() {
     chunks.push_back({10 + i * 110, 100});
     rest.push_back({110 + i * 110, 10});
   }
-  cut.regions = {{"a/b.h5:", "", rest}, {"a/b.h5:x", "x", chunks}};
+  cut.regions = {
+      {"a/b.h5:", "", rest},
+      {"a/b.h5:x", "x", chunks, ArrayType{{ElementKind::f32, 4, kBigEndian}, Shape(15, 17)}}};
   contents.files = {cut,
                     {.path = "empty",
                      .bytes = 0,
@@ -51,6 +53,8 @@ TEST(Contents, AreReadAsTheyWereWritten) {
   EXPECT_EQ(file.regions[0].ranges, written.files[0].regions[0].ranges);
   EXPECT_EQ(file.regions[1].ranges, written.files[0].regions[1].ranges);
   EXPECT_EQ(file.regions[1].variable, "x");
+  EXPECT_FALSE(file.regions[0].whole);
+  EXPECT_EQ(file.regions[1].whole, written.files[0].regions[1].whole);
 }
 
 TEST(Contents, EqualDistancesTakeOneLine) {

@@ -10,12 +10,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
 namespace belay::files {
 
 using Digest = format::Checksum128::Value;
+/// Gets bytes in pieces, one after the other.
+using TakeBytes = std::function<Result<void>(std::span<const std::byte>)>;
 
 /// What tells whether a file was touched.
 struct FileStamp {

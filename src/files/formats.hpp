@@ -5,6 +5,9 @@
 #include "files/file_bytes.hpp"
 #include "files/layout.hpp"
 
+#include <functional>
+#include <string>
+
 namespace belay::files {
 
 /// Finds out what format the file has, and where its variables lie. Files of no known format, and
@@ -16,5 +19,14 @@ Layout find_layout(const SourceBytes& file);
 Result<Layout> find_hdf5_layout(const SourceBytes& file);
 /// netCDF's classic formats CDF-1, CDF-2 and CDF-5.
 Result<Layout> find_netcdf_layout(const SourceBytes& file);
+
+/// A dataset of an HDF5 file as the whole array that it is, whatever its layout and filters:
+/// `begin` hears what it is, then `take` gets its elements in pieces, as the file's type has them.
+/// not_found: there is no such dataset in this file. unsupported: its elements are references or
+/// of variable length, lie in other files, or need a filter that is not there. For a child, as
+/// find_layout().
+Result<void> read_hdf5_array(const std::string& path, const std::string& dataset,
+                             const std::function<Result<void>(const ArrayType&)>& begin,
+                             const TakeBytes& take);
 
 }  // namespace belay::files

@@ -10,6 +10,13 @@ Result<Layout> find_hdf5_layout(const SourceBytes&) {
   return fail(Code::unsupported, "this build has no HDF5 library");
 }
 
+Result<void> read_hdf5_array(const std::string&, const std::string&,
+                             const std::function<Result<void>(const ArrayType&)>&,
+                             const TakeBytes&) {
+  return fail(Code::unsupported,
+              "this build has no HDF5 library; `belay unpack` writes the file that it is in");
+}
+
 Result<void> make_hdf5_file(const std::string&, std::vector<Hdf5Entry>&) {
   return fail(Code::unsupported, "this build has no HDF5 library; write .npy or --raw files");
 }

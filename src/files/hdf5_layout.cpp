@@ -69,6 +69,7 @@ std::optional<Variable> LayoutWalk::chunked(hid_t dataset, hid_t properties, Var
     // Unlike H5Dget_offset, chunk addresses of HDF5 1.10 leave out the user block.
     add_range(variable.ranges, {address + user_block_, bytes});
   }
+  variable.whole = ArrayType{variable.type, variable.shape};
   if (H5Pget_nfilters(properties) != 0) {
     variable.type = {ElementKind::bytes, 1, ""};
     variable.shape = Shape(variable.bytes());

@@ -58,6 +58,12 @@ Hdf5Type type_of(const ElementType& type) {
   const bool big_endian = type.name == kBigEndian;
   if (type.kind == ElementKind::c64 || type.kind == ElementKind::c128)
     return complex_type(type, big_endian);
+  if (type.kind == ElementKind::opaque && type.name == kFixedText) {
+    Hdf5Type text(H5Tcopy(H5T_C_S1));
+    H5Tset_size(text.id(), type.bytes);
+    H5Tset_strpad(text.id(), H5T_STR_NULLPAD);
+    return text;
+  }
   Hdf5Type number = number_type(type.kind, big_endian);
   return H5Tget_size(number.id()) == type.bytes && type.kind != ElementKind::opaque
              ? std::move(number)
@@ -66,7 +72,7 @@ Hdf5Type type_of(const ElementType& type) {
 
 /// As an attribute: h5py cannot read opaque types with a tag.
 void put_type_name(hid_t dataset, const std::string& name) {
-  if (name.empty() || name == kBigEndian) return;
+  if (name.empty() || name == kBigEndian || name == kFixedText) return;
   const Hdf5Type text(H5Tcopy(H5T_C_S1));
   H5Tset_size(text.id(), name.size());
   H5Tset_cset(text.id(), H5T_CSET_UTF8);

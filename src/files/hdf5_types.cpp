@@ -71,7 +71,7 @@ ElementType element_type_of(hid_t type) {
     case H5T_ARRAY:
       return element_type_of(Hdf5Type(H5Tget_super(type)).id());
     case H5T_STRING:
-      return opaque_of(type, "string");
+      return opaque_of(type, H5Tis_variable_str(type) > 0 ? "reference" : kFixedText);
     case H5T_VLEN:
     case H5T_REFERENCE:
       return opaque_of(type, "reference");

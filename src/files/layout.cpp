@@ -9,14 +9,14 @@
 namespace belay::files {
 namespace {
 
-constexpr std::size_t kMostDimensions = 32;
+bool is_array(const ArrayType& array) {
+  return array.bytes() && array.type.bytes > 0 && array.type.kind <= ElementKind::serialized &&
+         array.shape.dimensions() <= kMostDimensions;
+}
 
 bool shape_fits(const Variable& variable) {
-  std::uint64_t product = variable.type.bytes;
-  for (const std::uint64_t extent : variable.shape.extents())
-    if (__builtin_mul_overflow(product, extent, &product)) return false;
-  return product == variable.bytes() && variable.type.bytes > 0 &&
-         variable.shape.dimensions() <= kMostDimensions;
+  const ArrayType array{variable.type, variable.shape};
+  return is_array(array) && array.bytes() == variable.bytes();
 }
 
 std::vector<Range> sorted_ranges(const Layout& layout) {
@@ -50,7 +50,7 @@ Result<void> check_variable(const Variable& variable, std::uint64_t file_bytes) 
   for (const Range& range : variable.ranges)
     if (range.length == 0 || range.offset > file_bytes || range.length > file_bytes - range.offset)
       return fail(Code::corruption, "variable {} is not inside the file", in_quotes(variable.name));
-  if (!shape_fits(variable) || variable.type.kind > ElementKind::serialized)
+  if (!shape_fits(variable) || (variable.whole && !is_array(*variable.whole)))
     return fail(Code::corruption, "type or shape of variable {} do not fit its bytes",
                 in_quotes(variable.name));
   return {};
@@ -68,6 +68,13 @@ const char* name_of(FileFormat format) {
       break;
   }
   return "other";
+}
+
+std::optional<std::uint64_t> ArrayType::bytes() const {
+  std::uint64_t product = type.bytes;
+  for (const std::uint64_t extent : shape.extents())
+    if (__builtin_mul_overflow(product, extent, &product)) return {};
+  return product;
 }
 
 std::uint64_t Variable::bytes() const { return bytes_of(ranges); }
@@ -115,6 +122,7 @@ std::vector<Range> rest_of(const Layout& layout, std::uint64_t file_bytes) {
 
 std::vector<Variable> split_large(Variable variable, std::uint64_t most_bytes) {
   if (variable.ranges.size() <= 1 || variable.bytes() <= most_bytes) return {std::move(variable)};
+  const ArrayType whole = variable.whole.value_or(ArrayType{variable.type, variable.shape});
   std::uint64_t row = variable.type.bytes;
   std::vector<std::uint64_t> shape(variable.shape.extents().begin(),
                                    variable.shape.extents().end());
@@ -130,7 +138,8 @@ std::vector<Variable> split_large(Variable variable, std::uint64_t most_bytes) {
     Variable part{.name = fmt::format("{}[{}]", variable.name, parts.size()),
                   .type = variable.type,
                   .shape = {},
-                  .ranges = take_front(variable.ranges, rows * row)};
+                  .ranges = take_front(variable.ranges, rows * row),
+                  .whole = whole};
     shape.front() = part.bytes() / row;
     part.shape = Shape(shape);
     fit_shape(part);

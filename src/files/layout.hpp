@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,17 @@ const char* name_of(FileFormat format);
 
 /// What ElementType::name says of numbers whose bytes lie the other way round.
 inline constexpr const char* kBigEndian = "big-endian";
+/// And what it says of opaque elements that are texts of fixed length.
+inline constexpr const char* kFixedText = "string";
+
+struct ArrayType {
+  ElementType type;
+  Shape shape;
+
+  /// Unset: more than any file has.
+  std::optional<std::uint64_t> bytes() const;
+  bool operator==(const ArrayType&) const = default;
+};
 
 /// A dataset or variable of a file. Its bytes are those of the ranges, in their order.
 struct Variable {
@@ -37,6 +49,7 @@ struct Variable {
   ElementType type;
   Shape shape;  ///< of the bytes: chunks come one after the other
   std::vector<Range> ranges;
+  std::optional<ArrayType> whole = {};  ///< what it is, where its bytes are not simply that
 
   std::uint64_t bytes() const;
 };
@@ -49,6 +62,7 @@ struct Layout {
 
 /// Smaller ones are not worth a region of their own.
 inline constexpr std::uint64_t kLeastVariableBytes = 100;
+inline constexpr std::size_t kMostDimensions = 32;
 inline constexpr std::size_t kMostVariables = 1 << 16;            ///< of one file
 inline constexpr std::size_t kMostRanges = std::size_t{1} << 20;  ///< of one file
 
@@ -65,7 +79,7 @@ std::vector<Range> rest_of(const Layout& layout, std::uint64_t file_bytes);
 
 /// What lies in many pieces must be gathered in memory: a variable that is larger than this and not
 /// in one piece becomes several, `x[0]`, `x[1]` ..., each of whole rows of the slowest dimension
-/// where these are small enough.
+/// where these are small enough; each knows the whole.
 std::vector<Variable> split_large(Variable variable,
                                   std::uint64_t most_bytes = std::uint64_t{256} << 20);
 

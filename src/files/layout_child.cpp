@@ -4,37 +4,11 @@
 #include "base/try.hpp"
 #include "files/child.hpp"
 #include "files/formats.hpp"
-#include "os/host.hpp"
 
-#include <sys/resource.h>
-
-#include <csignal>
-#include <cstdlib>
-#include <fstream>
 #include <optional>
 
 namespace belay::files {
 namespace {
-
-/// Of the address space that this process has now: sanitizers begin with terabytes.
-std::uint64_t address_space_bytes() {
-  std::uint64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-void set_limit(int which, std::uint64_t most) {
-  const rlimit limit{most, most};
-  (void)::setrlimit(static_cast<__rlimit_resource_t>(which), &limit);  // then the deadline must do
-}
-
-void confine(const ChildLimits& limits) {
-  set_limit(RLIMIT_AS, address_space_bytes() + limits.memory_bytes);
-  set_limit(RLIMIT_CORE, 0);
-  set_limit(RLIMIT_FSIZE, 0);
-  // Locks of HDF5 fail on file systems without them, and mean nothing to a reader of bytes.
-  ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
-}
 
 Layout layout_of(const FileToRead& file) {
   const auto source = SourceBytes::open(file.path);
@@ -45,7 +19,7 @@ Layout layout_of(const FileToRead& file) {
 /// Answers for file after file, until somebody ends it.
 void answer(const std::vector<FileToRead>& files, std::size_t first, const ChildLimits& limits,
             int out) {
-  confine(limits);
+  confine(limits.memory_bytes);
   for (std::size_t i = first; i < files.size(); ++i) {
     std::vector<std::byte> bytes;
     put_layout(bytes, layout_of(files[i]));

@@ -122,6 +122,7 @@ TEST(Layout, LargeVariablesInManyPiecesAreSplitAtRows) {
   EXPECT_EQ(parts[0].ranges, (std::vector<Range>{{1000, 120}}));
   EXPECT_EQ(parts[1].ranges, (std::vector<Range>{{1120, 80}, {0, 40}}));
   EXPECT_EQ(parts[3].shape, Shape(1, 5));
+  EXPECT_EQ(parts[3].whole, (ArrayType{large.type, large.shape}));
   EXPECT_EQ(split_large(large, 400).size(), 1u);
   EXPECT_EQ(split_large(large, 20).front().shape, Shape(2));
   EXPECT_EQ(split_large({"x", {}, Shape(400), {{0, 400}}}, 20).size(), 1u);

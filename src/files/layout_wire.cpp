@@ -8,7 +8,6 @@
 namespace belay::files {
 namespace {
 
-constexpr std::size_t kMostDimensions = 32;
 constexpr std::size_t kMostTextBytes = 0xFFFF;
 
 void put_text(format::WireWriter& writer, const std::string& text) {
@@ -24,13 +23,10 @@ std::string get_text(format::WireReader& reader) {
 Variable get_variable(format::WireReader& reader) {
   Variable variable;
   variable.name = get_text(reader);
-  variable.type.kind = static_cast<ElementKind>(reader.field<std::uint8_t>());
-  variable.type.bytes = reader.field<std::uint32_t>();
-  variable.type.name = get_text(reader);
-  std::vector<std::uint64_t> shape(
-      std::min<std::size_t>(reader.field<std::uint8_t>(), kMostDimensions + 1));
-  for (std::uint64_t& extent : shape) extent = reader.field<std::uint64_t>();
-  variable.shape = Shape(std::move(shape));
+  ArrayType array = get_array(reader);
+  variable.type = std::move(array.type);
+  variable.shape = std::move(array.shape);
+  if (reader.field<std::uint8_t>() != 0) variable.whole = get_array(reader);
   return variable;
 }
 
@@ -43,11 +39,9 @@ void put_layout(std::vector<std::byte>& to, const Layout& layout) {
   writer.field(static_cast<std::uint32_t>(layout.variables.size()));
   for (const Variable& variable : layout.variables) {
     put_text(writer, variable.name);
-    writer.field(static_cast<std::uint8_t>(variable.type.kind));
-    writer.field(variable.type.bytes);
-    put_text(writer, variable.type.name);
-    writer.field(static_cast<std::uint8_t>(variable.shape.dimensions()));
-    for (const std::uint64_t extent : variable.shape.extents()) writer.field(extent);
+    put_array(writer, {variable.type, variable.shape});
+    writer.field(static_cast<std::uint8_t>(variable.whole ? 1 : 0));
+    if (variable.whole) put_array(writer, *variable.whole);
     put_ranges(writer, variable.ranges);
   }
 }

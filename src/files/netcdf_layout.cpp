@@ -16,7 +16,6 @@ constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{16} << 20;
 constexpr std::uint32_t kDimensionTag = 10;
 constexpr std::uint32_t kVariableTag = 11;
 constexpr std::uint32_t kAttributeTag = 12;
-constexpr std::size_t kMostDimensions = 32;
 
 struct NumberType {
   ElementKind kind;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files/pack.hpp"
 
-#include <belay/belay.hpp>
-
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "comm/group.hpp"
 #include "files/contents.hpp"
 #include "files/layout_child.hpp"
 #include "files/region_bytes.hpp"
 #include "files/set_base.hpp"
+#include "session/seams.hpp"
 
 #include <algorithm>
 #include <map>
@@ -42,6 +42,7 @@ class Packer {
   void order_regions();
 
   // The version.
+  Result<Session> open_set(const std::string& store) const;
   Result<void> adopt_last(Session& session);
   Result<void> capture(Session& session);
   Result<void> add_region(Session& session, const PlannedRegion& planned);
@@ -92,19 +93,19 @@ void Packer::describe(const PackSource& source, const Layout& layout) {
                   .digest = {},
                   .regions = {}};
   const std::size_t index = contents_.files.size();
-  const auto add = [&](Variable variable) {
+  const auto add = [&](const std::string& whole_name, Variable variable) {
     planned_.push_back({index, file.regions.size(), std::move(variable.type),
                         std::move(variable.shape), request_.match.key(variable.name)});
     ranges_left_ -= std::min(ranges_left_, variable.ranges.size());
-    file.regions.push_back(
-        {names_.name(source.alias, variable.name), variable.name, std::move(variable.ranges)});
+    file.regions.push_back({names_.name(source.alias, variable.name), whole_name,
+                            std::move(variable.ranges), std::move(variable.whole)});
   };
   Variable rest;
   rest.ranges = rest_of(layout, stamp.bytes);
   rest.shape = Shape(rest.bytes());
-  for (Variable& part : split_large(std::move(rest))) add(std::move(part));
+  for (Variable& part : split_large(std::move(rest))) add("", std::move(part));
   for (const Variable& variable : layout.variables) {
-    for (Variable& part : split_large(variable)) add(std::move(part));
+    for (Variable& part : split_large(variable)) add(variable.name, std::move(part));
     report_.cut_bytes += variable.bytes();
   }
   report_.variables += layout.variables.size();
@@ -206,17 +207,30 @@ Result<void> Packer::capture(Session& session) {
   return {};
 }
 
-Result<PackReport> Packer::run(const std::string& store) {
-  BELAY_TRY(find_contents());
-  order_regions();
-  BELAY_TRY(digest_files());
+Result<Session> Packer::open_set(const std::string& store) const {
   PackRequest here = request_;
   here.set = store;
   Options options = pack_options(here);
   options.on_log = [this](LogLevel, std::string_view text) {
     listener_.warning(std::string(text));
   };
-  BELAY_ASSIGN(Session session, open(std::move(options)));
+  session::Seams seams = session::system_seams();
+  seams.files = request_.files;
+  auto opened = session::open_session(
+      seams,
+      [](std::uint64_t, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
+        return ranks::make_solo_group();
+      },
+      std::move(options));
+  if (!opened) return Unexpected(explain_failure(*request_.files, store, opened.error()));
+  return opened;
+}
+
+Result<PackReport> Packer::run(const std::string& store) {
+  BELAY_TRY(find_contents());
+  order_regions();
+  BELAY_TRY(digest_files());
+  BELAY_ASSIGN(Session session, open_set(store));
   BELAY_TRY(adopt_last(session));
   BELAY_TRY(capture(session));
   BELAY_TRY(session.close());
@@ -244,7 +258,7 @@ Options pack_options(const PackRequest& request) {
 
 Result<PackReport> pack(const PackRequest& request, const PackListener& listener) {
   if (request.sources.empty()) return fail(Code::invalid_argument, "there are no files to pack");
-  BELAY_ASSIGN(auto place, SetPlace::prepare(request.set, request.base));
+  BELAY_ASSIGN(auto place, SetPlace::prepare(*request.files, request.set, request.base));
   BELAY_ASSIGN(auto report, Packer(request, listener).run(place.store()));
   BELAY_TRY(place.finish());
   return report;

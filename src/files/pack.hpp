@@ -11,6 +11,7 @@
 
 #include "files/region_names.hpp"
 #include "files/sources.hpp"
+#include "os/files.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,8 @@ struct PackRequest {
   std::optional<std::uint64_t> keep;     ///< versions; unset: all
   std::optional<std::string> bandwidth;  ///< of the place of the set; unset: 200 MB/s
   VariableMatch match;
-  std::optional<std::uint64_t> step;  ///< for the table
+  std::optional<std::uint64_t> step;      ///< for the table
+  os::Files* files = &os::posix_files();  ///< what the set is made of; not owned
 };
 
 /// A file of a known format that was packed as plain bytes.

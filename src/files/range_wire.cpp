@@ -66,4 +66,24 @@ Result<std::vector<Range>> get_ranges(format::WireReader& reader, std::size_t& l
   return ranges;
 }
 
+void put_array(format::WireWriter& writer, const ArrayType& array) {
+  writer.field(static_cast<std::uint8_t>(array.type.kind));
+  writer.field(array.type.bytes);
+  writer.length(array.type.name);
+  writer.text(array.type.name);
+  writer.field(static_cast<std::uint8_t>(array.shape.dimensions()));
+  for (const std::uint64_t extent : array.shape.extents()) writer.field(extent);
+}
+
+ArrayType get_array(format::WireReader& reader) {
+  ArrayType array;
+  array.type.kind = static_cast<ElementKind>(reader.field<std::uint8_t>());
+  array.type.bytes = reader.field<std::uint32_t>();
+  array.type.name = reader.text(reader.field<std::uint8_t>());
+  std::vector<std::uint64_t> shape(reader.field<std::uint8_t>());
+  for (std::uint64_t& extent : shape) extent = reader.field<std::uint64_t>();
+  array.shape = Shape(std::move(shape));
+  return array;
+}
+
 }  // namespace belay::files

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "files/contents.hpp"
+#include "os/errno.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -15,8 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Error failure(const std::string& path, const std::error_code& error) {
-  return {error == std::errc::no_such_file_or_directory ? Code::not_found : Code::io,
-          in_quotes(path) + ": " + error.message()};
+  return os::error_of(error.value(), "read", path);
 }
 
 /// Without links that lead elsewhere, so that paths can be compared; the last part may be one.
@@ -67,6 +67,12 @@ Result<void> Finder::add(const std::string& path) {
   if (fs::is_directory(status)) {
     place = fs::canonical(place, error);
     if (error) return Unexpected(failure(path, error));
+  }
+  if (left_out(place))
+    return fail(Code::invalid_argument,
+                "{} lies in the set that it would be packed into; choose another set",
+                in_quotes(path));
+  if (fs::is_directory(status)) {
     common_ = common_ ? common_of(*common_, place) : place;
     return walk(place);
   }

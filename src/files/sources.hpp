@@ -25,7 +25,7 @@ struct SourceList {
 
 /// Directories are walked. Paths are relative to `relative_to`, or if that is empty, to the deepest
 /// directory that has all of them. What lies in `leave_out` is none. invalid_argument: a path leads
-/// out of `relative_to`, or is neither a directory nor a regular file.
+/// out of `relative_to`, is itself in `leave_out`, or is neither a directory nor a regular file.
 Result<SourceList> find_sources(const std::vector<std::string>& paths,
                                 const std::string& relative_to, const std::string& leave_out);
 

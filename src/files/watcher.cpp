@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "files/set_base.hpp"
 #include "files/unpack.hpp"
 #include "os/clock.hpp"
 #include "os/errno.hpp"
@@ -34,7 +35,7 @@ Result<Watcher> Watcher::make(WatchRequest request, WatchListener listener) {
 }
 
 Result<void> Watcher::learn() {
-  auto view = inspect::StoreView::open(os::posix_files(), {request_.pack.set});
+  auto view = inspect::StoreView::open(*request_.pack.files, {request_.pack.set});
   if (!view && view.error().code() == Code::not_found) return {};
   if (!view) return Unexpected(view.error());
   std::vector<const inspect::VersionView*> versions;  // newest first
@@ -47,7 +48,7 @@ Result<void> Watcher::learn() {
     if (contents)
       packed_.add(*contents);
     else if (contents.error().code() == Code::invalid_argument)
-      return Unexpected(contents.error());
+      return Unexpected(explain_failure(*request_.pack.files, request_.pack.set, contents.error()));
     else
       listener_.warning(contents.error().message());
   }

@@ -7,7 +7,7 @@ import unittest
 import h5py
 import numpy
 
-from set_case import SetCase, run
+from set_case import SetCase
 
 RANDOM = numpy.random.default_rng(7)
 
@@ -46,16 +46,11 @@ class Hdf5(SetCase):
             ragged = file.create_dataset("ragged", data=data, chunks=(16, 16))
             self.assertEqual(ragged.id.get_num_chunks(), 12)
         self.assert_round_trip()
-        self.assert_region("f.h5:x", "f64", (4, 20, 30))
-        self.assert_region("f.h5:ragged", "f64", (12, 16, 16))
-        out = self.top / "x.npy"
-        done = run("extract", "latest", "f.h5:x", "--store", self.set, "-o", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        blocks = numpy.load(out)
-        again = numpy.block([[blocks[0], blocks[1]], [blocks[2], blocks[3]]])
-        self.assertTrue((again == data).all())
+        for name in ("x", "ragged"):
+            self.assert_region(f"f.h5:{name}", "f64", (40, 60))
+            self.assertTrue((self.extract(f"f.h5:{name}") == data).all())
 
-    def test_filtered_chunks_are_bytes(self):
+    def test_filtered_chunks_are_shown_as_the_array_that_they_are(self):
         data = numpy.arange(10000.0).reshape(100, 100)
         with self.file() as file:
             file.create_dataset("deflate", data=data, chunks=(25, 25), compression="gzip")
@@ -65,8 +60,8 @@ class Hdf5(SetCase):
         packed = self.assert_round_trip()
         self.assertEqual(packed["variables"], 4)
         for name in ("deflate", "shuffle", "fletcher", "lzf"):
-            self.assertEqual(self.regions()[f"f.h5:{name}"]["type"]["kind"], "bytes")
-        self.assert_region("f.h5:fletcher", "bytes", (16 * (25 * 25 * 8 + 4),))
+            self.assert_region(f"f.h5:{name}", "f64", (100, 100))
+        self.assertEqual(self.regions()["f.h5:fletcher"]["bytes"], 16 * (25 * 25 * 8 + 4))
 
     def test_a_user_block_shifts_everything(self):
         data = RANDOM.random((50, 50))
@@ -77,10 +72,8 @@ class Hdf5(SetCase):
             file.write(b"#!/bin/sh\n" * 100)
         packed = self.assert_round_trip()
         self.assertEqual(packed["variables"], 2)
-        for name, expected in (("x", data), ("chunked", numpy.stack([data[:, :25], data[:, 25:]]))):
-            out = self.top / f"{name}.npy"
-            self.assertEqual(run("extract", "latest", f"f.h5:{name}", "--store", self.set, "-o", out).returncode, 0)
-            self.assertTrue((numpy.load(out) == expected).all(), name)
+        for name in ("x", "chunked"):
+            self.assertTrue((self.extract(f"f.h5:{name}") == data).all(), name)
 
     def test_compounds_strings_enumerations_and_arrays_have_a_region(self):
         with self.file() as file:
@@ -143,7 +136,7 @@ class Hdf5(SetCase):
         packed = self.assert_round_trip()
         self.assertLess(time.monotonic() - start, 20)
         self.assertEqual(packed["variables"], 1)
-        self.assert_region("f.h5:some", "i32", (500, 8))
+        self.assert_region("f.h5:some", "i32", (4000,))
 
     def test_the_newest_file_format_is_read(self):
         with self.file(libver="latest") as file:
@@ -153,7 +146,7 @@ class Hdf5(SetCase):
                 grown.resize((rows, 10))
                 grown[rows - 5:] = rows
         self.assertEqual(self.assert_round_trip()["variables"], 2)
-        self.assert_region("f.h5:grown", "f64", (20, 5, 10))
+        self.assert_region("f.h5:grown", "f64", (100, 10))
 
 
 CDL = """netcdf sample {{
@@ -186,13 +179,6 @@ class Netcdf(SetCase):
             pressure=numbers(300), temperature=numbers(900), flags=numbers(60),
             mask=", ".join(str(i % 100) for i in range(300)), count=numbers(20)))
         subprocess.run(["ncgen", "-k", kind, "-o", self.files / name, source], check=True, timeout=30)
-
-    def extract(self, region):
-        out = self.top / "out.npy"
-        out.unlink(missing_ok=True)
-        done = run("extract", "latest", region, "--store", self.set, "-o", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return numpy.load(out)
 
     def test_classic_files_are_cut_with_their_records(self):
         for kind, magic in (("classic", 1), ("64-bit offset", 2), ("64-bit data", 5)):

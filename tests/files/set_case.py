@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+import numpy
+
 TOOL = os.environ["BELAY_TOOL"]
 OK, DAMAGE, USAGE, NOT_FOUND, BUSY, IO, UNSUPPORTED = range(7)
 SECONDS = 60  # for one call of the tool; a hang is a failure
@@ -62,11 +64,27 @@ class SetCase(unittest.TestCase):
             self.assertTrue(content == second[path][0], f"{path} has other bytes")
             self.assertEqual(rest, list(second[path][1:]), f"{path}: mode, time")
 
+    def assert_refused(self, code, words, *arguments, **options):
+        """One line, with these words; nothing is made."""
+        before = sorted(path.name for path in self.top.iterdir())
+        done = run(*arguments, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(words, done.stderr.decode())
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        self.assertEqual(before, sorted(path.name for path in self.top.iterdir()))
+
     def assert_round_trip(self, *arguments):
         """Packs all files, unpacks and compares; what pack said."""
         packed = self.pack(*arguments)
         self.assert_same(self.files, self.unpack())
         return packed
+
+    def extract(self, name):
+        """A variable of the newest version, as NumPy reads it."""
+        out = self.top / "out.npy"
+        done = run("extract", "latest", name, "--store", self.set, "-o", out, "--force")
+        self.assertEqual(done.returncode, OK, done.stderr)
+        return numpy.load(out)
 
     def regions(self, version="latest"):
         """Of the set, by name."""

@@ -120,7 +120,7 @@ class Versions(SetCase):
         (self.files / "file").write_bytes(b"content")
         done = run("pack", self.files, "-o", self.set)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn(b"belay-pack", done.stderr)
+        self.assertIn(b"not a packed set", done.stderr)
         done = run("unpack", self.set, "--to", self.top / "out")
         self.assertEqual(done.returncode, USAGE)
 

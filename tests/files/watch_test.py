@@ -86,6 +86,16 @@ class Watch(SetCase):
         self.assertIn("restart.{step}.0.h5:x", self.regions("1"))
         self.assertEqual(set(self.regions("1")), set(self.regions("2")))
 
+    def test_names_that_mean_the_same_are_brought_together(self):
+        for rank in range(2):
+            with h5py.File(self.files / f"restart.1.{rank}.h5", "w") as file:
+                file[f"t_{rank}"] = RANDOM.random(500)
+                file[f"t_{rank}_old"] = RANDOM.random(500)
+        self.watch_once("--pattern", PATTERN, "--match", "_[0-9]+(_old)?$=$1")
+        names = [name.split(":")[1] for name in self.regions() if name.count("t_")]
+        self.assertEqual(names, ["t_0", "t_1", "t_0_old", "t_1_old"])
+        self.assertEqual(run("watch", self.files, "--to", self.set, "--once", "--match", "([=").returncode, USAGE)
+
     def test_a_step_with_too_few_files_waits_and_is_given_up_when_overtaken(self):
         self.write(10, ranks=3)
         self.write(20, ranks=2)

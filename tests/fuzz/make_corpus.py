@@ -281,31 +281,46 @@ def codecs():
 
 
 def packed_file(path, size, regions, mode=0o644, kind=1):
-    """`regions` are (region, variable, series of offset, length, stride, count)."""
+    """`regions` are (region, variable, series of offset, length, stride, count, and from format 2 on the array)."""
     file = struct.pack("<H", len(path)) + path + struct.pack("<QIqqB", size, mode, 1, 2, kind) + FINGERPRINT
     file += struct.pack("<I", len(regions))
-    for name, variable, series in regions:
+    for name, variable, series, *array in regions:
         file += struct.pack("<B", len(name)) + name + struct.pack("<H", len(variable)) + variable
         file += struct.pack("<I", len(series)) + b"".join(struct.pack("<QQQI", *one) for one in series)
+        file += b"".join(array)
     return file
 
 
-def contents(files, step=None):
-    head = b"BELAYFIL" + struct.pack("<IIQI", 1, step is not None, step or 0, len(files))
+def contents(files, step=None, version=1):
+    head = b"BELAYFIL" + struct.pack("<IIQI", version, step is not None, step or 0, len(files))
     return head + b"".join(files)
+
+
+def array(kind, size, name, shape, there=1):
+    return (struct.pack("<BBIB", there, kind, size, len(name)) + name + struct.pack("<B", len(shape))
+            + struct.pack(f"<{len(shape)}Q", *shape))
 
 
 def tables():
     whole = packed_file(b"a/b.h5", 500, [(b"a/b.h5:", b"", [(0, 500, 0, 1)])])
     cut = packed_file(b"c.h5", 1000, [(b"c.h5:", b"", [(0, 10, 0, 1), (110, 10, 110, 8), (990, 10, 0, 1)]),
                                       (b"c.h5:x", b"x", [(10, 100, 110, 9)])])
+    half = 1 << 63
     small = contents([whole, cut], step=12)
     put("contents", "small", small)
     put("contents", "empty", contents([]))
     put("contents", "empty-file", contents([packed_file(b"e", 0, [(b"e:", b"", [])])]))
     put("contents", "cut-short", small[:-3])
     put("contents", "too-long", small + b"x")
-    put("contents", "newer-version", changed(small, 8, "I", 2))
+    put("contents", "newer-version", changed(small, 8, "I", 3))
+    chunked = lambda *what: contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 4, 0, 1)], b"\0"),
+                                                             (b"a:x", b"x", [(4, 6, 0, 1)], array(*what))])], version=2)
+    put("contents", "array", chunked(10, 8, b"big-endian", (7, 9)))
+    put("contents", "array-of-nothing", chunked(10, 0, b"", (7, 9)))
+    put("contents", "array-wraps", chunked(10, 8, b"", (half, half)))
+    put("contents", "array-kind-200", chunked(200, 8, b"", (7,)))
+    put("contents", "array-dimensions-255", chunked(10, 8, b"", (1,) * 255))
+    put("contents", "array-flag-2", chunked(10, 8, b"", (7,), 2))
     for name, path in (("absolute", b"/etc/passwd"), ("parent", b"a/../../b"), ("dot", b"./a"), ("zero", b"a\0b"),
                        ("no-name", b""), ("ends-in-slash", b"a/")):
         put("contents", "path-" + name, contents([packed_file(path, 0, [])]))
@@ -314,7 +329,6 @@ def tables():
                                                                           (b"a:", b"", [(1, 1, 0, 1)])])]))
     put("contents", "overlap", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 6, 0, 1), (5, 5, 0, 1)])])]))
     put("contents", "gap", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 4, 0, 1), (5, 5, 0, 1)])])]))
-    half = 1 << 63
     put("contents", "sum-wraps", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 10, 0, 1), (0, half, 0, 1),
                                                                                  (0, half, 0, 1)])])]))
     put("contents", "stride-wraps", contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 5, half, 3)])])]))

@@ -96,6 +96,11 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string count_text(std::uint64_t count, std::string_view one, std::string_view many) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);
+}
+
 std::string local_time(std::int64_t time_ns) {
   const auto seconds = split(time_ns).first;
   std::tm parts{};

@@ -42,6 +42,9 @@ std::string paint(std::string_view text, Colour colour, bool colours);
 /// With everything escaped that is not printable UTF-8: safe for any terminal.
 std::string printable(std::string_view text);
 
+/// "1 file", "2 files"; `many` where an s at the end is not enough: "2 copies".
+std::string count_text(std::uint64_t count, std::string_view one, std::string_view many = {});
+
 /// "2026-11-15 23:53:41", local time.
 std::string local_time(std::int64_t time_ns);
 /// "2026-11-15T22:53:41.123456789Z"

@@ -105,10 +105,7 @@ void add_pack(CLI::App& tool, Shell& shell) {
       .add_option("--bandwidth", options->bandwidth,
                   "Of the place of the set, to choose how hard to compress")
       ->type_name("BYTES/s");
-  command
-      .add_option("--match", options->match,
-                  "Variables whose names become equal by this are stored side by side")
-      ->type_name("REGEX=REPLACEMENT");
+  command.add_option("--match", options->match, kMatchHelp)->type_name("REGEX=REPLACEMENT");
 }
 
 }  // namespace belay::tool

@@ -9,10 +9,6 @@
 
 namespace belay::tool {
 
-std::string count_text(std::uint64_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string pack_text(const files::PackReport& report, std::uint64_t time_ns) {
   const std::uint64_t stored = report.ledger.file_bytes;
   const double ratio =

@@ -10,8 +10,9 @@
 
 namespace belay::tool {
 
-/// "1 file", "2 files"
-std::string count_text(std::uint64_t count, const char* what);
+inline constexpr const char* kMatchHelp =
+    "Variables of one type whose names this makes equal are compressed together; without it those "
+    "of equal names are. $1 is the first group";
 
 /// "version 3: 4 files with 12 variables, 1.0 MiB in 96.0 KiB (10.7 times), 12.1 ms"
 std::string pack_text(const files::PackReport& report, std::uint64_t time_ns);

@@ -4,6 +4,7 @@
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "files/set_base.hpp"
 #include "os/clock.hpp"
 #include "tools/belay/commands.hpp"
 #include "tools/belay/files/pack_words.hpp"
@@ -58,8 +59,8 @@ Result<Exit> unpack(Shell& shell, const UnpackOptions& options, const inspect::S
         fmt::format("{}: {}", in_quotes(failure.path), printable(failure.error.message())));
   const std::uint64_t time_ns = os::system_clock().now_ns() - start;
   shell.say(
-      fmt::format("version {}: {}, {}, {}{}", version_text(view, version.key), report->files,
-                  format_bytes(report->bytes), duration(time_ns),
+      fmt::format("version {}: {}, {}, {}{}", version_text(view, version.key),
+                  count_text(report->files, "file"), format_bytes(report->bytes), duration(time_ns),
                   report->failures.empty()
                       ? ""
                       : fmt::format("; {} failed", count_text(report->failures.size(), "file"))));
@@ -83,6 +84,8 @@ void add_unpack(CLI::App& tool, Shell& shell) {
       {"belay unpack restarts --to run7", "belay unpack restarts --version 3 --to old --force"},
       [&shell, options] {
         std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is an error like a full disk
+        if (const auto checked = files::check_set(options->set); !checked)
+          return shell.fail(checked.error());
         shell.use_store(options->set);
         return with_version(shell, options->version, [&](const auto& view, const auto& version) {
           return unpack(shell, *options, view, version);

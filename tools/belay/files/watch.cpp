@@ -27,6 +27,7 @@ struct WatchOptions {
   std::string marker;
   std::string finished;
   std::string settle = "5s";
+  std::string match;
   std::uint64_t files = 0;
   std::uint64_t keep = 0;
   bool once = false;
@@ -64,6 +65,9 @@ Result<files::WatchRequest> request_of(const WatchOptions& options) {
   request.rules.once = options.once;
   request.pack.set = options.set;
   if (options.keep > 0) request.pack.keep = options.keep;
+  if (!options.match.empty()) {
+    BELAY_ASSIGN(request.pack.match, files::VariableMatch::parse(options.match));
+  }
   return request;
 }
 
@@ -148,6 +152,7 @@ void add_watch(CLI::App& tool, Shell& shell) {
   command.add_option("--keep", options->keep, "How many versions stay (default: all)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1000000}))
       ->type_name("N");
+  command.add_option("--match", options->match, kMatchHelp)->type_name("REGEX=REPLACEMENT");
   command.add_flag("--once", options->once, "Pack what is complete, and end");
 }
 

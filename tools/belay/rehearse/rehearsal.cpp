@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "tools/belay/rehearse/rehearsal_run.hpp"
 #include "tools/belay/rehearse/rehearsal_words.hpp"
+#include "tools/belay/table.hpp"
 
 #include <algorithm>
 #include <set>
@@ -93,22 +94,21 @@ class Rehearser {
     const std::size_t seen = disturbed_.versions().size();
     if (first.end == End::other_store) return stop_other_store(first);
     if (failed(first))
-      return stop(
-          Verdict::program_failed,
-          fmt::format("the program failed by itself with {}, after {} versions and before it "
-                      "was killed; make it run first",
-                      describe_status(first.status), seen));
+      return stop(Verdict::program_failed,
+                  fmt::format("the program failed by itself with {}, after {} and before it "
+                              "was killed; make it run first",
+                              describe_status(first.status), count_text(seen, "version")));
     if (seen == 0)
       return stop(Verdict::no_versions, why_no_version(first, disturbed_, time_allowed()));
     if (first.end == End::ended)
       return stop(Verdict::no_versions,
-                  fmt::format("the program ended by itself after {} versions, before it could be "
+                  fmt::format("the program ended by itself after {}, before it could be "
                               "killed after version {}; give it more to do, or lower --kill-after",
-                              seen, plan_.kill_after));
+                              count_text(seen, "version"), plan_.kill_after));
     if (first.end == End::timeout)
-      found_.notes.push_back(
-          fmt::format("killed after {}, when there were {} versions and not yet {}", time_allowed(),
-                      seen, plan_.kill_after));
+      found_.notes.push_back(fmt::format("killed after {}, when there were {} and not yet {}",
+                                         time_allowed(), count_text(seen, "version"),
+                                         plan_.kill_after));
     before_ = seen;
     last_run_before_ = disturbed_.highest_run();
     return true;
@@ -179,19 +179,19 @@ class Rehearser {
       return true;
     if (failed(third))
       return stop(Verdict::program_failed,
-                  fmt::format("the undisturbed program failed by itself with {} after {} versions",
-                              describe_status(third.status), seen));
+                  fmt::format("the undisturbed program failed by itself with {} after {}",
+                              describe_status(third.status), count_text(seen, "version")));
     if (third.end == End::timeout)
       return stop(Verdict::no_versions,
-                  fmt::format("the undisturbed program took only {} versions within {}, and the "
+                  fmt::format("the undisturbed program took only {} within {}, and the "
                               "killed one had {}; raise --timeout",
-                              seen, time_allowed(), kept_));
+                              count_text(seen, "version"), time_allowed(), kept_));
     return stop(
         Verdict::unequal_points,
-        fmt::format("the undisturbed program ended after {} versions, though the killed one "
+        fmt::format("the undisturbed program ended after {}, though the killed one "
                     "had taken {} by then: it does not checkpoint at the same points each "
                     "time. An `interval` set in code wins over BELAY_INTERVAL: leave it unset",
-                    seen, kept_));
+                    count_text(seen, "version"), kept_));
   }
 
   /// Finds which version of the undisturbed run the first one after the restart stands beside.

@@ -3,6 +3,7 @@
 
 #include "base/try.hpp"
 #include "os/clock.hpp"
+#include "tools/belay/table.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -88,7 +89,8 @@ Result<End> watch_program(const RehearsalPlan& plan, const RunOrder& order, Vers
       return End::other_store;
     if (ended) return End::ended;
     if (now - start > plan.timeout_ns) return End::timeout;
-    watcher(fmt::format("{} run: {} versions, {} s", order.name, watch.versions().size(),
+    watcher(fmt::format("{} run: {}, {} s", order.name,
+                        count_text(watch.versions().size(), "version"),
                         (now - start) / 1'000'000'000));
     clock.sleep_ns(std::clamp(2 * (clock.now_ns() - now), kShortestSleepNs, kLongestSleepNs));
   }

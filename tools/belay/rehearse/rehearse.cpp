@@ -10,6 +10,7 @@
 #include "tools/belay/rehearse/rehearsal.hpp"
 #include "tools/belay/rehearse/scratch_directory.hpp"
 #include "tools/belay/status_line.hpp"
+#include "tools/belay/table.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -178,8 +179,8 @@ std::string line_of(const RehearsalRun& run) {
   if (run.end == End::timeout) how = "stopped, as the time was up";
   if (run.end == End::other_store) how = "stopped";
   if (run.end == End::ended) how = "ended by itself with " + describe_status(run.status);
-  return fmt::format("  {:<12} {} versions in {:.1f} s, {}", run.name + ":", run.versions,
-                     run.seconds, how);
+  return fmt::format("  {:<12} {} in {:.1f} s, {}", run.name + ":",
+                     count_text(run.versions, "version"), run.seconds, how);
 }
 
 void say_compared(const Shell& shell, const Rehearsal& found) {
@@ -187,10 +188,11 @@ void say_compared(const Shell& shell, const Rehearsal& found) {
   if (found.compared.empty()) return;
   const MatchedVersions first = found.compared.front();
   const MatchedVersions last = found.compared.back();
-  shell.say(fmt::format(
-      "  compared {} versions: {}-{} of the undisturbed run with {}-{} after the "
-      "restart",
-      found.compared.size(), first.undisturbed, last.undisturbed, first.restarted, last.restarted));
+  shell.say(
+      fmt::format("  compared {}: {}-{} of the undisturbed run with {}-{} after the "
+                  "restart",
+                  count_text(found.compared.size(), "version"), first.undisturbed, last.undisturbed,
+                  first.restarted, last.restarted));
 }
 
 void say_findings(const Shell& shell, const Rehearsal& found,

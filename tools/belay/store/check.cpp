@@ -32,18 +32,21 @@ void say_report(const Shell& shell, const StoreView& view, const CheckReport& re
   std::uint64_t bytes = 0;
   for (const auto& leftover : report.leftovers) bytes += leftover.bytes;
   if (!report.leftovers.empty())
-    shell.say(fmt::format("{} files that no version needs ({}); a job removes them in time",
-                          report.leftovers.size(), format_bytes(bytes)));
+    shell.say(fmt::format("{} that no version needs ({}); a job removes {} in time",
+                          count_text(report.leftovers.size(), "file"), format_bytes(bytes),
+                          report.leftovers.size() == 1 ? "it" : "them"));
   if (!report.replaced.empty())
     shell.say(fmt::format(
-        "{} segments and shards are missing; other files have what versions need of them",
-        report.replaced.size()));
+        "{} missing; other files have what versions need of {}",
+        count_text(report.replaced.size(), "segment or shard is", "segments and shards are"),
+        report.replaced.size() == 1 ? "it" : "them"));
   const std::string verdict =
       report.flaws.empty()
           ? paint("no damage", Colour::green, shell.colours())
-          : paint(fmt::format("{} flaws", report.flaws.size()), Colour::red, shell.colours());
-  shell.say(fmt::format("{} in {} files verified, {} blocks: {}", format_bytes(report.bytes),
-                        report.files, report.blocks, verdict));
+          : paint(count_text(report.flaws.size(), "flaw"), Colour::red, shell.colours());
+  shell.say(fmt::format("{} in {} verified, {}: {}", format_bytes(report.bytes),
+                        count_text(report.files, "file"), count_text(report.blocks, "block"),
+                        verdict));
 }
 
 void say_repair(const Shell& shell, const RepairReport& repair) {

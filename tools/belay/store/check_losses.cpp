@@ -19,10 +19,6 @@ using inspect::VersionSurvival;
 
 constexpr std::size_t kNamedSets = 5;
 
-std::string count_text(std::uint64_t count, const char* one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
-
 /// "{node-1, node-3}"
 std::string nodes_text(const StoreView& view, const std::vector<std::size_t>& nodes) {
   std::string text;

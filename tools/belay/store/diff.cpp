@@ -196,8 +196,8 @@ Result<Exit> diff(Shell& shell, const DiffOptions& options, const StoreView& vie
   BELAY_ASSIGN(const VersionView* first, find_version(view, options.first));
   BELAY_ASSIGN(const VersionView* second, find_version(view, options.second));
   if (options.rank && *options.rank >= std::max<Rank>(second->ranks, 1))
-    return fail(Code::not_found, "version {} has no rank {}; it has {} ranks", second->key.version,
-                *options.rank, second->ranks);
+    return fail(Code::not_found, "version {} has no rank {}; it has {}", second->key.version,
+                *options.rank, count_text(second->ranks, "rank"));
   std::vector<DiffRow> rows;
   {
     Progress progress("diff", shell.draws());

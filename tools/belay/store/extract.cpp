@@ -3,12 +3,12 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "inspect/part_reader.hpp"
-#include "inspect/region_change.hpp"
 #include "tools/belay/commands.hpp"
 #include "tools/belay/progress.hpp"
 #include "tools/belay/store/extract_hdf5.hpp"
 #include "tools/belay/store/npy.hpp"
 #include "tools/belay/store/output_file.hpp"
+#include "tools/belay/store/packed_arrays.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
 #include <CLI/CLI.hpp>
@@ -63,8 +63,8 @@ Result<const PartView*> choose_part(const VersionView& version, const ExtractOpt
                 having, in_quotes(options.region));
   if (chosen != nullptr) return chosen;
   if (options.rank && version.ranks > 0 && *options.rank >= version.ranks)
-    return fail(Code::not_found, "version {} has no rank {}; it has {} ranks", version.key.version,
-                *options.rank, version.ranks);
+    return fail(Code::not_found, "version {} has no rank {}; it has {}", version.key.version,
+                *options.rank, count_text(version.ranks, "rank"));
   if (options.rank) {
     const PartView* part = version.part(*options.rank);
     if (part == nullptr || !part->manifest)
@@ -95,16 +95,22 @@ std::string default_output(const ExtractOptions& options, const VersionView& ver
   return name + (options.raw ? ".raw" : ".npy");
 }
 
-Result<void> copy_region(inspect::PartReader& reader, const RegionRecord& region,
-                         OutputFile& output, Progress& progress) {
+/// A region, or a variable of a packed set, and how to read it.
+struct Extracted {
+  RegionRecord region;
+  Rank rank = 0;
+  std::function<Result<void>(const files::TakeBytes&)> read;
+};
+
+Result<void> read_region(inspect::PartReader& reader, const RegionRecord& region,
+                         const files::TakeBytes& take) {
   std::vector<std::byte> piece(std::min(region.bytes, kPieceBytes));
   for (std::uint64_t at = 0; at < region.bytes;) {
     const auto bytes =
         std::span(piece).first(std::min<std::uint64_t>(piece.size(), region.bytes - at));
     BELAY_TRY(reader.read(region, at, bytes));
-    BELAY_TRY(output.append(bytes));
+    BELAY_TRY(take(bytes));
     at += bytes.size();
-    progress.update(at, region.bytes);
   }
   return {};
 }
@@ -124,19 +130,22 @@ nlohmann::json extract_json(const StoreView& view, const VersionView& version,
   return json;
 }
 
-Result<Exit> extract(Shell& shell, const ExtractOptions& options, const StoreView& view,
-                     const VersionView& version) {
-  BELAY_ASSIGN(const PartView* part, choose_part(version, options));
-  BELAY_ASSIGN(auto reader, inspect::PartReader::open(view, version, *part, options.region));
-  const RegionRecord& region = *inspect::find_region(reader.manifest(), options.region);
+Result<Exit> write_out(Shell& shell, const ExtractOptions& options, const StoreView& view,
+                       const VersionView& version, const Extracted& extracted) {
+  const RegionRecord& region = extracted.region;
   const NpyLayout layout = npy_layout(region);
   const std::string path =
-      options.output.empty() ? default_output(options, version, part->rank) : options.output;
+      options.output.empty() ? default_output(options, version, extracted.rank) : options.output;
   BELAY_ASSIGN(auto output, OutputFile::create(path, options.force));
   {
     Progress progress("extract", shell.draws() && !output.is_standard());
+    std::uint64_t done = 0;
     if (!options.raw) BELAY_TRY(output.append(npy_header(layout)));
-    BELAY_TRY(copy_region(reader, region, output, progress));
+    const auto take = [&](std::span<const std::byte> bytes) {
+      progress.update(done += bytes.size(), region.bytes);
+      return output.append(bytes);
+    };
+    BELAY_TRY(extracted.read(take));
     BELAY_TRY(output.finish());
   }
   if (layout.flattened && !options.raw)
@@ -144,10 +153,31 @@ Result<Exit> extract(Shell& shell, const ExtractOptions& options, const StoreVie
                                shape_text(region.shape), region.bytes));
   if (!output.is_standard())
     shell.say(fmt::format("{}: {} of rank {}, {}{}", printable(path), in_quotes(region.name),
-                          part->rank, format_bytes(region.bytes),
+                          extracted.rank, format_bytes(region.bytes),
                           options.raw ? "" : fmt::format(", dtype {}", layout.dtype)));
-  shell.answer(extract_json(view, version, region, part->rank, layout, options, path));
+  shell.answer(extract_json(view, version, region, extracted.rank, layout, options, path));
   return Exit::ok;
+}
+
+Result<Exit> extract(Shell& shell, const ExtractOptions& options, const StoreView& view,
+                     const VersionView& version) {
+  const auto arrays = PackedArrays::open(view, version);  // a damaged table hides no region
+  if (arrays && *arrays && options.rank.value_or(0) == 0) {
+    BELAY_ASSIGN(auto variable, (*arrays)->find(options.region));
+    if (variable)
+      return write_out(
+          shell, options, view, version,
+          {.region = region_of(options.region, variable->array()),
+           .rank = 0,
+           .read = [&](const files::TakeBytes& take) { return variable->read(take); }});
+  }
+  BELAY_ASSIGN(const PartView* part, choose_part(version, options));
+  BELAY_ASSIGN(auto reader, inspect::PartReader::open(view, version, *part, options.region));
+  const RegionRecord& region = *inspect::find_region(reader.manifest(), options.region);
+  return write_out(shell, options, view, version,
+                   {.region = region, .rank = part->rank, .read = [&](const auto& take) {
+                      return read_region(reader, region, take);
+                    }});
 }
 
 /// Regions that were named in a way that no file can follow.
@@ -191,7 +221,8 @@ void add_extract(CLI::App& tool, Shell& shell) {
                  "print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).mean())'"},
                 [&shell, options] { return extract_region(shell, *options); });
   command.add_option("VERSION", options->version, kVersionHelp)->required();
-  command.add_option("REGION", options->region, "Name of the region");
+  command.add_option("REGION", options->region,
+                     "Name of the region; of a packed set FILE:VARIABLE, or the variable alone");
   command.add_flag("--all", options->all, "All regions of all ranks, to a file that --hdf5 names");
   command
       .add_option("--hdf5", options->hdf5,

@@ -6,8 +6,8 @@
 #include "base/try.hpp"
 #include "files/hdf5_output.hpp"
 #include "inspect/part_reader.hpp"
-#include "inspect/region_change.hpp"
 #include "tools/belay/progress.hpp"
+#include "tools/belay/store/packed_arrays.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -82,6 +82,73 @@ Result<std::uint64_t> fill(Shell& shell, const StoreView& view, const VersionVie
   return total;
 }
 
+/// What one dataset is made of.
+struct PackedItem {
+  Hdf5Entry entry;
+  std::function<Result<void>(const files::TakeBytes&)> read;
+};
+
+Hdf5Entry entry_of(const std::string& name, const files::ArrayType& array) {
+  return {group_of(0), name, array.type, array.shape, array.bytes().value_or(0)};
+}
+
+/// As an array, or where that cannot be had, its bytes as they lay in its file.
+Result<PackedItem> item_of(const Shell& shell, PackedArrays& arrays,
+                           const files::PackedVariable& variable) {
+  auto reader = arrays.reader(variable);
+  if (reader)
+    return PackedItem{entry_of(variable.name, reader->array()),
+                      [&arrays, &variable](const files::TakeBytes& take) -> Result<void> {
+                        BELAY_ASSIGN(auto again, arrays.reader(variable));
+                        return again.read(take);
+                      }};
+  if (reader.error().code() != Code::unsupported) return Unexpected(reader.error());
+  shell.complain(fmt::format("{} is written as plain bytes: {}", in_quotes(variable.name),
+                             printable(reader.error().message())));
+  const files::ArrayType stored{ElementType(), Shape(arrays.stored_bytes(variable))};
+  return PackedItem{entry_of(variable.name, stored),
+                    [&arrays, &variable](const files::TakeBytes& take) {
+                      return arrays.read_stored(variable, take);
+                    }};
+}
+
+Result<std::vector<PackedItem>> items_of(const Shell& shell, PackedArrays& arrays,
+                                         const Hdf5Extract& options) {
+  std::vector<PackedItem> items;
+  if (options.region.empty()) {
+    for (const files::PackedVariable& variable : arrays.variables()) {
+      BELAY_ASSIGN(auto item, item_of(shell, arrays, variable));
+      items.push_back(std::move(item));
+    }
+    return items;
+  }
+  BELAY_ASSIGN(auto found, arrays.find(options.region));
+  if (!found) return items;
+  const auto reader = std::make_shared<files::VariableReader>(*std::move(found));
+  items.push_back({entry_of(options.region, reader->array()),
+                   [reader](const files::TakeBytes& take) { return reader->read(take); }});
+  return items;
+}
+
+Result<std::uint64_t> fill(const Shell& shell, const std::vector<PackedItem>& items,
+                           Hdf5Output& output) {
+  std::uint64_t total = 0;
+  std::uint64_t done = 0;
+  for (const PackedItem& item : items) total += item.entry.bytes;
+  Progress progress("extract", shell.draws());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    std::uint64_t at = 0;
+    const auto take = [&](std::span<const std::byte> bytes) {
+      const auto written = output.write(output.entries()[i], at, bytes);
+      at += bytes.size();
+      progress.update(done += bytes.size(), total);
+      return written;
+    };
+    BELAY_TRY(items[i].read(take));
+  }
+  return total;
+}
+
 nlohmann::json entries_json(const Hdf5Output& output) {
   auto list = nlohmann::json::array();
   for (const Hdf5Entry& entry : output.entries())
@@ -89,16 +156,10 @@ nlohmann::json entries_json(const Hdf5Output& output) {
   return list;
 }
 
-}  // namespace
-
-Result<Exit> extract_hdf5(Shell& shell, const Hdf5Extract& options, const StoreView& view,
-                          const VersionView& version) {
-  BELAY_ASSIGN(auto entries, entries_of(version, options));
-  BELAY_ASSIGN(auto output, Hdf5Output::create(options.file, options.force, std::move(entries)));
-  BELAY_ASSIGN(const std::uint64_t bytes, fill(shell, view, version, options, output));
-  BELAY_TRY(output.finish());
-  shell.say(fmt::format("{}: {} datasets, {}", printable(options.file), output.entries().size(),
-                        format_bytes(bytes)));
+Result<Exit> tell(Shell& shell, const Hdf5Extract& options, const StoreView& view,
+                  const VersionView& version, const Hdf5Output& output, std::uint64_t bytes) {
+  shell.say(fmt::format("{}: {}, {}", printable(options.file),
+                        count_text(output.entries().size(), "dataset"), format_bytes(bytes)));
   nlohmann::json json = json_start("belay/extract/1", view);
   json.update(json_of(version.key));
   json["bytes"] = bytes;
@@ -107,6 +168,30 @@ Result<Exit> extract_hdf5(Shell& shell, const Hdf5Extract& options, const StoreV
   json["datasets"] = entries_json(output);
   shell.answer(json);
   return Exit::ok;
+}
+
+}  // namespace
+
+Result<Exit> extract_hdf5(Shell& shell, const Hdf5Extract& options, const StoreView& view,
+                          const VersionView& version) {
+  const auto arrays = PackedArrays::open(view, version);  // a damaged table hides no region
+  if (arrays && *arrays && options.rank.value_or(0) == 0) {
+    BELAY_ASSIGN(const auto items, items_of(shell, **arrays, options));
+    std::vector<Hdf5Entry> entries;
+    for (const PackedItem& item : items) entries.push_back(item.entry);
+    if (!items.empty()) {
+      BELAY_ASSIGN(auto output,
+                   Hdf5Output::create(options.file, options.force, std::move(entries)));
+      BELAY_ASSIGN(const std::uint64_t bytes, fill(shell, items, output));
+      BELAY_TRY(output.finish());
+      return tell(shell, options, view, version, output, bytes);
+    }
+  }
+  BELAY_ASSIGN(auto entries, entries_of(version, options));
+  BELAY_ASSIGN(auto output, Hdf5Output::create(options.file, options.force, std::move(entries)));
+  BELAY_ASSIGN(const std::uint64_t bytes, fill(shell, view, version, options, output));
+  BELAY_TRY(output.finish());
+  return tell(shell, options, view, version, output, bytes);
 }
 
 }  // namespace belay::tool

@@ -28,7 +28,8 @@ constexpr Dtype kDtypes[] = {
 
 std::string dtype_of(const ElementType& type) {
   const Dtype& known = kDtypes[static_cast<std::size_t>(type.kind)];
-  if (known.bytes != type.bytes) return fmt::format("|V{}", type.bytes);
+  if (known.bytes != type.bytes)
+    return fmt::format("|{}{}", type.name == files::kFixedText ? 'S' : 'V', type.bytes);
   std::string name = known.name;
   if (type.name == files::kBigEndian && name.front() == '<') name.front() = '>';
   return name;

@@ -32,11 +32,12 @@ void say_plan(const Shell& shell, const StoreView& view, const PrunePlan& plan, 
     shell.say(fmt::format("{} version {}", dry_run ? "would remove" : "removed",
                           version_text(view, key)));
   std::string copies =
-      plan.copies.empty() ? "" : fmt::format(" with {} copies", plan.copies.size());
-  if (!plan.shards.empty()) copies += fmt::format(" with {} shards", plan.shards.size());
-  if (!plan.bundles.empty()) copies += fmt::format(" and {} bundles", plan.bundles.size());
-  shell.say(fmt::format("{} manifests and {} segments{}, {}", plan.manifests.size(),
-                        plan.segments.size(), copies, format_bytes(plan.bytes())));
+      plan.copies.empty() ? "" : " with " + count_text(plan.copies.size(), "copy", "copies");
+  if (!plan.shards.empty()) copies += " with " + count_text(plan.shards.size(), "shard");
+  if (!plan.bundles.empty()) copies += " and " + count_text(plan.bundles.size(), "bundle");
+  shell.say(fmt::format("{} and {}{}, {}", count_text(plan.manifests.size(), "manifest"),
+                        count_text(plan.segments.size(), "segment"), copies,
+                        format_bytes(plan.bytes())));
 }
 
 nlohmann::json plan_json(const StoreView& view, const PrunePlan& plan, bool dry_run) {

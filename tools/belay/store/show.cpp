@@ -2,10 +2,10 @@
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
+#include "files/unpack.hpp"
 #include "fingerprint/hasher.hpp"
-#include "inspect/region_change.hpp"
-#include "inspect/region_encoding.hpp"
 #include "tools/belay/commands.hpp"
+#include "tools/belay/store/packed_arrays.hpp"
 #include "tools/belay/store/show_nodes.hpp"
 #include "tools/belay/store/store_arguments.hpp"
 
@@ -31,22 +31,34 @@ struct ShowOptions {
 
 struct ShownPart {
   const PartView* part = nullptr;
-  std::vector<RegionChange> changes;
-  std::vector<std::optional<inspect::RegionEncoding>> encodings;  ///< by region
+  std::vector<ShownRegion> regions;
 };
+
+/// Variables of packed sets as what they are. Where the table of these cannot be read, as regions.
+Result<std::vector<ShownRegion>> regions_of(const StoreView& view, const VersionView& version,
+                                            const PartView& part) {
+  BELAY_ASSIGN(auto changes, inspect::region_changes(view, version, part));
+  BELAY_ASSIGN(auto encodings, inspect::region_encodings(view, version.key, part));
+  std::vector<ShownRegion> regions;
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    regions.push_back({std::move(changes[i]), std::move(encodings[i])});
+  if (!files::is_packed(version)) return regions;
+  const auto contents = files::read_contents(view, version);
+  if (!contents) return regions;
+  return join_variables(std::move(regions), files::variables_of(*contents, *part.manifest));
+}
 
 /// The parts that were asked for and can be read.
 Result<std::vector<ShownPart>> load_parts(const StoreView& view, const VersionView& version,
                                           const std::optional<Rank>& rank) {
   if (rank && version.ranks != 0 && *rank >= version.ranks)
-    return fail(Code::not_found, "version {} has no rank {}; it has {} ranks", version.key.version,
-                *rank, version.ranks);
+    return fail(Code::not_found, "version {} has no rank {}; it has {}", version.key.version, *rank,
+                count_text(version.ranks, "rank"));
   std::vector<ShownPart> shown;
   for (const PartView& part : version.parts) {
     if ((rank && part.rank != *rank) || !part.manifest) continue;
-    BELAY_ASSIGN(auto changes, inspect::region_changes(view, version, part));
-    BELAY_ASSIGN(auto encodings, inspect::region_encodings(view, version.key, part));
-    shown.push_back({&part, std::move(changes), std::move(encodings)});
+    BELAY_ASSIGN(auto regions, regions_of(view, version, part));
+    shown.push_back({&part, std::move(regions)});
   }
   return shown;
 }
@@ -90,8 +102,8 @@ double ratio_of(const inspect::RegionEncoding& encoding) {
 
 bool any_encoded(const std::vector<ShownPart>& parts) {
   return std::any_of(parts.begin(), parts.end(), [](const ShownPart& shown) {
-    return std::any_of(shown.encodings.begin(), shown.encodings.end(),
-                       [](const auto& encoding) { return encoding.has_value(); });
+    return std::any_of(shown.regions.begin(), shown.regions.end(),
+                       [](const ShownRegion& region) { return region.encoding.has_value(); });
   });
 }
 
@@ -102,13 +114,11 @@ void say_regions(const Shell& shell, const std::vector<ShownPart>& parts) {
   if (encoded) head.insert(head.end(), {">RATIO", "CODEC"});
   Table table(head);
   for (const ShownPart& shown : parts)
-    for (std::size_t i = 0; i < shown.changes.size(); ++i) {
-      const RegionChange& change = shown.changes[i];
+    for (const auto& [change, encoding] : shown.regions) {
       std::vector<Cell> cells{in_quotes(change.region.name),     std::to_string(shown.part->rank),
                               type_text(change.region.type),     shape_text(change.region.shape),
                               format_bytes(change.region.bytes), or_unknown(change.changed_bytes),
                               format_bytes(change.own_bytes)};
-      const auto& encoding = shown.encodings[i];
       if (encoded) {
         cells.push_back(encoding ? fmt::format("{:.2f}", ratio_of(*encoding)) : std::string());
         cells.push_back(encoding ? encoding->codecs : std::string());
@@ -180,9 +190,9 @@ nlohmann::json part_json(const StoreView& view, const ShownPart& shown) {
                                   {"copies", segment.copies}});
   }
   json["regions"] = nlohmann::json::array();
-  for (std::size_t i = 0; i < shown.changes.size(); ++i) {
-    json["regions"].push_back(region_json(shown.changes[i]));
-    if (const auto& encoding = shown.encodings[i])
+  for (const auto& [change, encoding] : shown.regions) {
+    json["regions"].push_back(region_json(change));
+    if (encoding)
       json["regions"].back()["encoding"] = {{"codecs", encoding->codecs},
                                             {"raw_bytes", encoding->raw_bytes},
                                             {"encoded_bytes", encoding->encoded_bytes}};

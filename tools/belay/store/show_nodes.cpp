@@ -43,9 +43,9 @@ std::string spread_text(const std::map<std::size_t, std::uint64_t>& counts) {
 
 std::string short_text(const inspect::Spread& spread) {
   std::string text;
-  if (spread.short_blocks > 0) text += fmt::format("{} blocks", spread.short_blocks);
+  if (spread.short_blocks > 0) text += count_text(spread.short_blocks, "block");
   if (spread.short_manifests > 0)
-    text += fmt::format("{}{} manifests", text.empty() ? "" : " and ", spread.short_manifests);
+    text += (text.empty() ? "" : " and ") + count_text(spread.short_manifests, "manifest");
   return text;
 }
 
@@ -79,8 +79,11 @@ void say_safety(const Shell& shell, const inspect::VersionView& version, const S
                 ? fmt::format("  safety       {}: every block and manifest is on as many nodes as "
                               "{} says",
                               paint("good", Colour::green, shell.colours()), level)
-                : fmt::format("  safety       {}: {} are on fewer nodes than {} says",
-                              paint("less", Colour::red, shell.colours()), lacking, level));
+                : fmt::format(
+                      "  safety       {}: {} {} on fewer nodes than {} says",
+                      paint("less", Colour::red, shell.colours()), lacking,
+                      shown.spread.short_blocks + shown.spread.short_manifests == 1 ? "is" : "are",
+                      level));
 }
 
 void say_nodes(const Shell& shell, const inspect::StoreView& view, const ShownNodes& shown) {

@@ -67,13 +67,13 @@ void say_totals(const Shell& shell, const StoreView& view, const Totals& totals)
   line("versions", fmt::format("{}", view.versions().size()));
   line("  whole", fmt::format("{}", totals.whole));
   line("in files", format_bytes(totals.file_bytes()));
-  line(fmt::format("  {} segments", totals.segments), format_bytes(totals.segment_bytes));
+  line("  " + count_text(totals.segments, "segment"), format_bytes(totals.segment_bytes));
   if (totals.copies > 0)
-    line(fmt::format("  {} copies", totals.copies), format_bytes(totals.copy_bytes));
+    line("  " + count_text(totals.copies, "copy", "copies"), format_bytes(totals.copy_bytes));
   if (totals.shards > 0)
-    line(fmt::format("  {} shards", totals.shards), format_bytes(totals.shard_bytes));
-  line(fmt::format("  {} manifests", totals.manifests), format_bytes(totals.manifest_bytes));
-  line(fmt::format("  {} others", totals.others), format_bytes(totals.other_bytes));
+    line("  " + count_text(totals.shards, "shard"), format_bytes(totals.shard_bytes));
+  line("  " + count_text(totals.manifests, "manifest"), format_bytes(totals.manifest_bytes));
+  line("  " + count_text(totals.others, "other"), format_bytes(totals.other_bytes));
   line("live (the newest version)", format_bytes(totals.live_bytes));
   line("retained (any version)", format_bytes(totals.retained_bytes));
   line("dead",

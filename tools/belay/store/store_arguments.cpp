@@ -143,7 +143,7 @@ std::string flaw_text(const inspect::Flaw& flaw) {
   if (flaw.version) add(fmt::format("run {} version {}", flaw.version->run, flaw.version->version));
   if (flaw.rank) add(fmt::format("rank {}", *flaw.rank));
   if (!flaw.region.empty()) add("region " + in_quotes(flaw.region));
-  if (flaw.blocks > 0) add(fmt::format("{} block{}", flaw.blocks, flaw.blocks == 1 ? "" : "s"));
+  if (flaw.blocks > 0) add(count_text(flaw.blocks, "block"));
   return printable(place + ": " + reason) + (about.empty() ? "" : " (" + about + ")");
 }
 
