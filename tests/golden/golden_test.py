@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import unittest
 
+import read_parity
 import read_store
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -277,7 +278,7 @@ class GoldenStores(unittest.TestCase):
         self.assertTrue(any(m["gap_bytes"] for shard in found["shard"].values() for m in shard["table"]), "no gap")
         for shard in found["shard"].values():
             self.assertTrue(shard["parity"])
-            self.assertEqual(read_store.parity_of(shard, found["segment"]), shard["parity"])
+            self.assertEqual(read_parity.parity_of(shard, found["segment"]), shard["parity"])
 
     def test_each_damaged_byte_of_a_shard_is_noticed_by_both_readers(self):
         damager = Damager(SEED)
