@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "fingerprint/hasher.hpp"
+#include "inspect/node_homes.hpp"
 #include "inspect/region_change.hpp"
 #include "inspect/region_encoding.hpp"
 #include "tools/belay/commands.hpp"
@@ -31,6 +32,7 @@ struct ShowOptions {
 
 struct ShownPart {
   const PartView* part = nullptr;
+  std::optional<std::size_t> home;  ///< the node that the rank wrote on, where its files tell
   std::vector<RegionChange> changes;
   std::vector<std::optional<inspect::RegionEncoding>> encodings;  ///< by region
 };
@@ -41,12 +43,14 @@ Result<std::vector<ShownPart>> load_parts(const StoreView& view, const VersionVi
   if (rank && version.ranks != 0 && *rank >= version.ranks)
     return fail(Code::not_found, "version {} has no rank {}; it has {} ranks", version.key.version,
                 *rank, version.ranks);
+  const inspect::NodeHomes homes(view);
   std::vector<ShownPart> shown;
   for (const PartView& part : version.parts) {
     if ((rank && part.rank != *rank) || !part.manifest) continue;
     BELAY_ASSIGN(auto changes, inspect::region_changes(view, version, part));
     BELAY_ASSIGN(auto encodings, inspect::region_encodings(view, version.key, part));
-    shown.push_back({&part, std::move(changes), std::move(encodings)});
+    shown.push_back({&part, homes.node_of(part.rank, version.key.run), std::move(changes),
+                     std::move(encodings)});
   }
   return shown;
 }
@@ -68,13 +72,19 @@ void say_ledger(const Shell& shell, const Ledger& sum) {
   line("in the segments' files", sum.file_bytes);
 }
 
+/// Where the rank wrote; else where its manifest was found, which may be a copy on another node.
+std::string place_text(const StoreView& view, const ShownPart& shown) {
+  if (shown.home) return printable(view.nodes()[*shown.home].directory);
+  return printable(view.nodes()[shown.part->node].directory) + " (has the manifest)";
+}
+
 void say_times(const Shell& shell, const StoreView& view, const std::vector<ShownPart>& parts) {
   Table table({">RANK", ">SETTLE", ">DETECT", ">STAGE", ">WAIT", ">BLOCKED", "NODE DIRECTORY"});
   for (const ShownPart& shown : parts) {
     const Ledger& ledger = shown.part->manifest->ledger;
     table.add({std::to_string(shown.part->rank), duration(ledger.settle_ns),
                duration(ledger.detect_ns), duration(ledger.stage_ns), duration(ledger.wait_ns),
-               duration(ledger.blocking_ns), printable(view.nodes()[shown.part->node].directory)});
+               duration(ledger.blocking_ns), place_text(view, shown)});
   }
   for (const std::string& line : table.lines(shell.colours(), 2)) shell.say(line);
 }
@@ -168,7 +178,9 @@ nlohmann::json part_json(const StoreView& view, const ShownPart& shown) {
   const Manifest& manifest = *shown.part->manifest;
   nlohmann::json json = {{"rank", shown.part->rank},
                          {"directory", view.nodes()[shown.part->node].directory},
+                         {"home", nullptr},
                          {"ledger", json_of(manifest.ledger)}};
+  if (shown.home) json["home"] = view.nodes()[*shown.home].directory;
   json["segments"] = nlohmann::json::array();
   json["elsewhere"] = nlohmann::json::array();
   for (const SegmentRef& segment : manifest.segments) {
