@@ -199,7 +199,7 @@ class GoldenStores(unittest.TestCase):
         self.assertEqual(dump("store-1", [store]), [{"versions": versions, "error": ""}])
 
     def test_damage_is_noticed_by_both_readers_or_changes_nothing(self):
-        names = ["store-1", "ranks-1"]
+        names = ["store-1", "ranks-1", "codecs-3"]
         damager = Damager(SEED)
         for name in names:
             intact, _ = describe(HERE / name)
