@@ -43,14 +43,18 @@ std::optional<std::string> NodeHomes::numbered(Rank rank) const {
   return *answers.begin();
 }
 
-Result<std::string> NodeHomes::directory_of(Rank rank, Run run) const {
+std::optional<std::size_t> NodeHomes::node_of(Rank rank, Run run) const {
   const auto known = homes_.find(rank);
-  if (known != homes_.end()) {
-    const auto same_run = known->second.find(run);
-    const std::size_t node =
-        same_run == known->second.end() ? known->second.rbegin()->second : same_run->second;
-    return view_.nodes()[node].directory;
-  }
+  if (known == homes_.end()) return {};
+  const auto same_run = known->second.find(run);
+  if (same_run == known->second.end()) return {};
+  return same_run->second;
+}
+
+Result<std::string> NodeHomes::directory_of(Rank rank, Run run) const {
+  if (const auto node = node_of(rank, run)) return view_.nodes()[*node].directory;
+  if (const auto known = homes_.find(rank); known != homes_.end())
+    return view_.nodes()[known->second.rbegin()->second].directory;
   if (auto directory = numbered(rank)) return *std::move(directory);
   if (without_segments_.size() == 1) return view_.nodes()[without_segments_.front()].directory;
   return fail(Code::not_found,

@@ -21,6 +21,8 @@ class NodeHomes {
  public:
   explicit NodeHomes(const StoreView& view);
 
+  /// The node with the rank's segments of this run; unset if there are none.
+  std::optional<std::size_t> node_of(Rank rank, Run run) const;
   /// The directory that the rank's segments of this run belong in; it may have to be made.
   /// not_found if nothing says which it is.
   Result<std::string> directory_of(Rank rank, Run run) const;

@@ -154,6 +154,16 @@ class Mpi(DoctorCase):
         self.assertRegex(self.examine()["mpi"]["found"],
                          "thread level (single|funneled|serialized|multiple)")
 
+    @unittest.skipUnless(os.environ["FORGETFUL_HEAT2D"] and os.geteuid() == 0, "only root is refused")
+    def test_an_mpirun_that_refuses_root_is_told_with_what_permits_it(self):
+        check = self.examine(OMPI_ALLOW_RUN_AS_ROOT="", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="")["mpi"]
+        self.assertEqual(check["health"], "warn")
+        self.assertIn("refuses to start programs of root", check["found"])
+        variables = check["fix"].partition("export ")[2]
+        self.assertEqual(variables, "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+        permitted = dict(variable.split("=") for variable in variables.split())
+        self.assertEqual(self.examine(**permitted)["mpi"]["health"], "ok")
+
     def test_an_mpirun_that_hangs_does_not_keep_the_doctor(self):
         program = self.top / "mpirun"
         program.write_text("#!/bin/sh\nexec sleep 600\n")

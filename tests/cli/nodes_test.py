@@ -133,6 +133,18 @@ class Show(ToolTest):
         self.assertTrue(shown["safety"]["as_level"])
         self.assertRegex(self.run_ok("show", "latest", store=store), r"node-0 +2 ")
 
+    def test_show_names_the_node_that_each_rank_wrote_on(self):
+        store = self.copy(job_store("replicas:2", "PIC"))
+        homes = [part["home"] for part in self.run_json("show", "latest", store=store)["parts"]]
+        self.assertEqual(homes, [str(store / f"node-{rank}") for rank in range(RANKS)])
+        text = self.run_ok("show", "latest", store=store)
+        for rank in range(RANKS):
+            self.assertRegex(text, rf"(?m)^ +{rank} .* {store}/node-{rank}$")
+        shutil.rmtree(store / "node-2")
+        self.assertIsNone(self.run_json("show", "latest", "--rank", 2, store=store)["parts"][0]["home"])
+        self.assertRegex(self.run_ok("show", "latest", store=store),
+                         rf"(?m)^ +2 .* {store}/node-[013] \(has the manifest\)$")
+
     def test_show_says_when_blocks_are_on_too_few_nodes(self):
         store = self.copy(job_store("replicas:2"))
         shutil.rmtree(store / "node-2")

@@ -90,6 +90,7 @@ def loud(codec, data, raw_bytes):
     if step == 0:
         return planes(codec, data[1:], raw_bytes)
     kept_bytes, map_stored = struct.unpack_from("<II", data, 1)
+    require(kept_bytes <= raw_bytes, "more is kept than there is")
     kept_map = zstd_frame(data[9:9 + map_stored], (raw_bytes // 64 + 7) // 8)
     kept, raw, at = planes(codec, data[9 + map_stored:], kept_bytes), bytearray(), 0
     for group in range(raw_bytes // 64):

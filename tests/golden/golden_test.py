@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import unittest
 
+import read_parity
 import read_store
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -198,7 +199,7 @@ class GoldenStores(unittest.TestCase):
         self.assertEqual(dump("store-1", [store]), [{"versions": versions, "error": ""}])
 
     def test_damage_is_noticed_by_both_readers_or_changes_nothing(self):
-        names = ["store-1", "ranks-1"]
+        names = ["store-1", "ranks-1", "codecs-3"]
         damager = Damager(SEED)
         for name in names:
             intact, _ = describe(HERE / name)
@@ -277,7 +278,7 @@ class GoldenStores(unittest.TestCase):
         self.assertTrue(any(m["gap_bytes"] for shard in found["shard"].values() for m in shard["table"]), "no gap")
         for shard in found["shard"].values():
             self.assertTrue(shard["parity"])
-            self.assertEqual(read_store.parity_of(shard, found["segment"]), shard["parity"])
+            self.assertEqual(read_parity.parity_of(shard, found["segment"]), shard["parity"])
 
     def test_each_damaged_byte_of_a_shard_is_noticed_by_both_readers(self):
         damager = Damager(SEED)

@@ -16,7 +16,7 @@ import unittest
 
 PROGRAM = os.environ["EXAMPLE"]
 SECONDS = 60  # for one job; a hang is a failure
-JOB = ["--rows", "200", "--cols", "256", "--steps", "60"]
+JOB = ["--rows", "200", "--cols", "256", "--steps", "40"]
 
 
 class NodeLoss(unittest.TestCase):

@@ -94,6 +94,11 @@ Finding look_at_launcher(const std::string& launcher, std::uint64_t deadline_ns)
   return {"mpirun", Health::ok, launcher + ": " + gist_of(answer->output)};
 }
 
+/// Open MPI's way, which a container meets: there everybody is root.
+bool refuses_root(const std::string& output) {
+  return ::geteuid() == 0 && output.find("run as root") != output.npos;
+}
+
 Finding look_at_thread_level(const std::string& launcher, const std::string& probe,
                              std::uint64_t deadline_ns) {
   const std::string by_hand = fmt::format("{} -n 1 {}", launcher, probe);
@@ -103,6 +108,10 @@ Finding look_at_thread_level(const std::string& launcher, const std::string& pro
   if (!answer->status)
     return {"mpi", Health::warn, "a program of one rank did not end in time", fix};
   const std::string level = value_of(answer->output, "level");
+  if (*answer->status != 0 && refuses_root(answer->output))
+    return {"mpi", Health::warn, launcher + " refuses to start programs of root, who you are",
+            "work as another user; or, where root is meant, as in a container: export "
+            "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
   if (*answer->status != 0 || level.empty())
     return {"mpi", Health::warn,
             fmt::format("a program of one rank ended with {}: {}", describe_status(*answer->status),

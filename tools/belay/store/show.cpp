@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "files/unpack.hpp"
 #include "fingerprint/hasher.hpp"
+#include "inspect/node_homes.hpp"
 #include "tools/belay/commands.hpp"
 #include "tools/belay/store/packed_arrays.hpp"
 #include "tools/belay/store/show_nodes.hpp"
@@ -31,6 +32,7 @@ struct ShowOptions {
 
 struct ShownPart {
   const PartView* part = nullptr;
+  std::optional<std::size_t> home;  ///< the node that the rank wrote on, where its files tell
   std::vector<ShownRegion> regions;
 };
 
@@ -54,11 +56,12 @@ Result<std::vector<ShownPart>> load_parts(const StoreView& view, const VersionVi
   if (rank && version.ranks != 0 && *rank >= version.ranks)
     return fail(Code::not_found, "version {} has no rank {}; it has {}", version.key.version, *rank,
                 count_text(version.ranks, "rank"));
+  const inspect::NodeHomes homes(view);
   std::vector<ShownPart> shown;
   for (const PartView& part : version.parts) {
     if ((rank && part.rank != *rank) || !part.manifest) continue;
     BELAY_ASSIGN(auto regions, regions_of(view, version, part));
-    shown.push_back({&part, std::move(regions)});
+    shown.push_back({&part, homes.node_of(part.rank, version.key.run), std::move(regions)});
   }
   return shown;
 }
@@ -80,13 +83,19 @@ void say_ledger(const Shell& shell, const Ledger& sum) {
   line("in the segments' files", sum.file_bytes);
 }
 
+/// Where the rank wrote; else where its manifest was found, which may be a copy on another node.
+std::string place_text(const StoreView& view, const ShownPart& shown) {
+  if (shown.home) return printable(view.nodes()[*shown.home].directory);
+  return printable(view.nodes()[shown.part->node].directory) + " (has the manifest)";
+}
+
 void say_times(const Shell& shell, const StoreView& view, const std::vector<ShownPart>& parts) {
   Table table({">RANK", ">SETTLE", ">DETECT", ">STAGE", ">WAIT", ">BLOCKED", "NODE DIRECTORY"});
   for (const ShownPart& shown : parts) {
     const Ledger& ledger = shown.part->manifest->ledger;
     table.add({std::to_string(shown.part->rank), duration(ledger.settle_ns),
                duration(ledger.detect_ns), duration(ledger.stage_ns), duration(ledger.wait_ns),
-               duration(ledger.blocking_ns), printable(view.nodes()[shown.part->node].directory)});
+               duration(ledger.blocking_ns), place_text(view, shown)});
   }
   for (const std::string& line : table.lines(shell.colours(), 2)) shell.say(line);
 }
@@ -178,7 +187,9 @@ nlohmann::json part_json(const StoreView& view, const ShownPart& shown) {
   const Manifest& manifest = *shown.part->manifest;
   nlohmann::json json = {{"rank", shown.part->rank},
                          {"directory", view.nodes()[shown.part->node].directory},
+                         {"home", nullptr},
                          {"ledger", json_of(manifest.ledger)}};
+  if (shown.home) json["home"] = view.nodes()[*shown.home].directory;
   json["segments"] = nlohmann::json::array();
   json["elsewhere"] = nlohmann::json::array();
   for (const SegmentRef& segment : manifest.segments) {
