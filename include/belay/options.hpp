@@ -66,6 +66,7 @@ struct Options {
   Setting aggregate = {};       ///< ranks that share a file of the global tier (32)
   Setting codec = {};           ///< of the global tier: auto, a codec, or region=codec,... (auto)
   Setting local_codec = {};     ///< the same of the local tier (raw)
+  Setting match = {};           ///< REGEX=REPLACEMENT: variables that this makes equal are merged
   Setting bandwidth = {};       ///< of the global tier for one writer, such as 200MB/s (measured)
   Setting node = {};            ///< failure domain (host name)
   Setting ranks_per_node = {};  ///< ranks that share a node, where one machine plays many

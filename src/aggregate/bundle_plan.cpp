@@ -65,14 +65,14 @@ class Planner {
                   wanted_.end());
   }
 
-  void add_variables(const std::vector<Manifest>& manifests) {
+  void add_variables(const std::vector<Manifest>& manifests, const NameMatch& match) {
     std::map<Variable, std::vector<std::pair<const Manifest*, const RegionRecord*>>> variables;
     for (const Manifest& manifest : manifests)
       for (const RegionRecord& region : manifest.regions) {
         const bool small = region.bytes < kSmallBytes;
-        const Variable variable = small
-                                      ? Variable{kSmallVariables, ElementKind::bytes, 1}
-                                      : Variable{region.name, region.type.kind, region.type.bytes};
+        const Variable variable =
+            small ? Variable{kSmallVariables, ElementKind::bytes, 1}
+                  : Variable{match.key(region.name), region.type.kind, region.type.bytes};
         variables[variable].emplace_back(&manifest, &region);
       }
     for (const auto& [variable, regions] : variables)
@@ -148,9 +148,9 @@ class Planner {
 }  // namespace
 
 BundlePlan plan_bundle(const std::vector<Source>& sources, const std::vector<Manifest>& manifests,
-                       std::uint64_t extent_bytes) {
+                       std::uint64_t extent_bytes, const NameMatch& match) {
   Planner planner(sources, extent_bytes);
-  planner.add_variables(manifests);
+  planner.add_variables(manifests, match);
   planner.add_rest();
   return planner.finish();
 }

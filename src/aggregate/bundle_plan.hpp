@@ -3,6 +3,7 @@
 // content once.
 #pragma once
 
+#include "base/name_match.hpp"
 #include "base/nouns.hpp"
 #include "codec/codec.hpp"
 #include "format/rider.hpp"
@@ -45,9 +46,9 @@ struct BundlePlan {
   std::uint64_t raw_bytes = 0;
 };
 
-/// `manifests` are those of the members: regions of equal name and type belong together. Extents
-/// have at most `extent_bytes`, unless a block is larger.
+/// `manifests` are those of the members: regions of equal type whose names `match` makes equal
+/// belong together. Extents have at most `extent_bytes`, unless a block is larger.
 BundlePlan plan_bundle(const std::vector<Source>& sources, const std::vector<Manifest>& manifests,
-                       std::uint64_t extent_bytes);
+                       std::uint64_t extent_bytes, const NameMatch& match = {});
 
 }  // namespace belay::aggregate

@@ -153,6 +153,18 @@ TEST_F(BundleTest, TheSameVariableOfAllRanksLiesTogetherAndEachContentOnce) {
   EXPECT_EQ(plan.entries[1][0], plan.entries[0][0]);
 }
 
+TEST_F(BundleTest, VariablesWhoseNamesAMatchMakesEqualLieTogether) {
+  const std::vector<Source> sources = {source(0, {1, 2}), source(1, {3, 4})};
+  std::vector<Manifest> manifests = {manifest(0, {1, 2}, 2), manifest(1, {3, 4}, 2)};
+  for (Manifest& each : manifests)
+    each.regions[0].name = "patch_" + std::to_string(each.origin.rank);
+  EXPECT_EQ(plan_bundle(sources, manifests, 1 << 20).extents.size(), 2u);
+  const auto match = must(NameMatch::parse("_[0-9]+$="));
+  const auto plan = plan_bundle(sources, manifests, 1 << 20, match);
+  ASSERT_EQ(plan.extents.size(), 1u);
+  EXPECT_EQ(plan.extents[0].variable, "patch");
+}
+
 TEST_F(BundleTest, ExtentsAreNoLargerThanAllowed) {
   const std::vector<std::uint32_t> numbers = {1, 2, 3, 4, 5, 6, 7};
   const auto plan = plan_bundle({source(0, numbers)}, {manifest(0, numbers, 7)}, 3 * kBlock);

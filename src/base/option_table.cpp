@@ -253,6 +253,13 @@ std::string show_codec_rules(const Settings& settings) {
   return text + (settings.*Member).otherwise;
 }
 
+Result<void> parse_match(std::string_view text, Settings& settings) {
+  BELAY_ASSIGN(settings.match, NameMatch::parse(std::string(text)));
+  return {};
+}
+
+std::string show_match(const Settings& settings) { return settings.match.text(); }
+
 /// `200MB/s`, `1.5 GiB/s`, `200MB`.
 Result<void> parse_bandwidth(std::string_view text, Settings& settings) {
   const auto size = text.ends_with("/s") ? text.substr(0, text.size() - 2) : text;
@@ -322,6 +329,7 @@ constexpr std::array kOptions = {
     Option{"codec", &O::codec, parse_codec_rules<&S::codec>, show_codec_rules<&S::codec>, true},
     Option{"local_codec", &O::local_codec, parse_codec_rules<&S::local_codec>,
            show_codec_rules<&S::local_codec>, true},
+    Option{"match", &O::match, parse_match, show_match},
     Option{"bandwidth", &O::bandwidth, parse_bandwidth},
     Option{"node", &O::node, parse_node},
     Option{"ranks_per_node", &O::ranks_per_node, parse_number<&S::ranks_per_node, 1, kMaxRanks>},

@@ -6,6 +6,7 @@
 #include <belay/result.hpp>
 
 #include "base/level.hpp"
+#include "base/name_match.hpp"
 #include "base/nouns.hpp"
 
 #include <cstdint>
@@ -57,6 +58,7 @@ struct Settings {
   std::uint64_t aggregate = 32;            ///< ranks that share a file of the global tier
   CodecRules codec{{}, "auto"};            ///< of the global tier
   CodecRules local_codec{{}, "raw"};       ///< of nodes
+  NameMatch match;                         ///< of variables on the global tier
   std::optional<std::uint64_t> bandwidth;  ///< bytes per second of the global tier; unset: measured
   std::uint64_t heads_per_node = 1;
   std::optional<std::string> node;

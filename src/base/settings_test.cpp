@@ -392,7 +392,7 @@ TEST(SharedSettings, ListWhatAllRanksMustHaveInCommon) {
             "application=solver\nblock=16384\nhash=xxh3\nkeep=2\ninterval=auto\nmtbf=1d\n"
             "background=thread\nlate=wait\nheads_per_node=1\nsegments=64\ntimeout=5m\n"
             "redundancy=none\ndedup=local\ndedup_table=131072\nlevels=local:1\nglobal=\n"
-            "aggregate=32\ncodec=auto\nlocal_codec=raw\n");
+            "aggregate=32\ncodec=auto\nlocal_codec=raw\nmatch=\n");
 }
 
 TEST(SharedSettings, ChangeWithEachOfThemAndWithNothingElse) {
@@ -407,6 +407,7 @@ TEST(SharedSettings, ChangeWithEachOfThemAndWithNothingElse) {
                                               {"BELAY_BACKGROUND", "inline"},
                                               {"BELAY_LATE", "skip"},
                                               {"BELAY_SEGMENTS", "65"},
+                                              {"BELAY_MATCH", "_[0-9]+$="},
                                               {"BELAY_TIMEOUT", "1m"},
                                               {"BELAY_DEDUP", "none"}})
     EXPECT_NE(shared_settings(with(name, text)), base) << name;

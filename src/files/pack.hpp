@@ -9,6 +9,7 @@
 #include <belay/result.hpp>
 #include <belay/stats.hpp>
 
+#include "base/name_match.hpp"
 #include "files/region_names.hpp"
 #include "files/sources.hpp"
 #include "os/files.hpp"
@@ -27,7 +28,7 @@ struct PackRequest {
   std::vector<PackSource> sources;
   std::optional<std::uint64_t> keep;     ///< versions; unset: all
   std::optional<std::string> bandwidth;  ///< of the place of the set; unset: 200 MB/s
-  VariableMatch match;
+  NameMatch match;
   std::optional<std::uint64_t> step;      ///< for the table
   os::Files* files = &os::posix_files();  ///< what the set is made of; not owned
 };

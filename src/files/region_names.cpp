@@ -10,9 +10,6 @@ namespace belay::files {
 namespace {
 
 constexpr std::size_t kFrontBytes = 200;
-// std::regex recurses for each character, and takes exponential time where it can.
-constexpr std::size_t kMostPatternBytes = 200;
-constexpr std::size_t kMostMatchedBytes = 200;
 
 /// Only what is a good name wherever it is cut.
 std::string plain(std::string_view name) {
@@ -36,37 +33,6 @@ std::string RegionNames::name(const std::string& path, const std::string& variab
   for (int attempt = 0;; ++attempt) {
     const std::string other = plain(wanted) + "~" + hash_of(all, attempt);
     if (taken_.insert(other).second) return other;
-  }
-}
-
-Result<VariableMatch> VariableMatch::parse(const std::string& text) {
-  std::size_t split = text.find('=');
-  while (split != std::string::npos && split > 0 && text[split - 1] == '\\')
-    split = text.find('=', split + 1);
-  if (split == std::string::npos || split == 0)
-    return fail(Code::invalid_argument, "--match {}: write it as REGEX=REPLACEMENT",
-                in_quotes(text));
-  if (text.size() > kMostPatternBytes)
-    return fail(Code::invalid_argument, "--match: more than {} bytes are too many",
-                kMostPatternBytes);
-  VariableMatch match;
-  try {
-    match.regex_ = std::regex(text.substr(0, split), std::regex::ECMAScript);
-  } catch (const std::regex_error& error) {
-    return fail(Code::invalid_argument, "--match {}: no regular expression: {}", in_quotes(text),
-                error.what());
-  }
-  match.replacement_ = text.substr(split + 1);
-  match.set_ = true;
-  return match;
-}
-
-std::string VariableMatch::key(const std::string& variable) const {
-  if (!set_ || variable.size() > kMostMatchedBytes) return variable;
-  try {
-    return std::regex_replace(variable, regex_, replacement_);
-  } catch (const std::regex_error&) {
-    return variable;  // too complex for this name: it stays as it is
   }
 }
 

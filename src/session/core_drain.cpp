@@ -123,6 +123,7 @@ Result<void> SessionCore::start_drain(bool may_skip) {
                                     *parts_.global_chooser,
                                     clock_,
                                     log_,
+                                    settings_.match,
                                     parts_.drains.get(),
                                     parts_.encode_threads,
                                     settings_.staging_bytes.value_or(kLeastStagingBytes)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Only what changed is written, and it comes back whatever the sizes, the blocks and the hash.
+#include "format/segment.hpp"
 #include "os/faulty_files.hpp"
 #include "session/session_test.hpp"
 
@@ -32,6 +33,25 @@ class Differential : public SessionTest {
     return ledger;
   }
 };
+
+TEST_F(Differential, BlocksMayEndWhereAPageOfTheFileEnds) {
+  // More than what is written early, and with the segment's header a number of whole pages.
+  constexpr std::size_t kBytes = (std::size_t{2} << 20) - format::kSegmentHeaderBytes;
+  for (const char* background : {"inline", "thread"}) {
+    Options options;
+    options.background = background;
+    options.store = std::string("/store-") + background;
+    auto session = open(options);
+    auto numbers = noise(kBytes / sizeof(std::uint64_t), 3);
+    const auto saved = numbers;
+    must(session.protect("numbers", numbers));
+    take(session);
+    numbers.clear();
+    must(session.restore());
+    EXPECT_EQ(numbers, saved);
+    must(session.close());
+  }
+}
 
 TEST_F(Differential, OnlyChangedBlocksAreWritten) {
   auto session = open();

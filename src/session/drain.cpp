@@ -231,8 +231,8 @@ Result<void> Drain::write(std::vector<DrainShare> shares) {
   }
   std::sort(sources_.begin(), sources_.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
-  const auto plan = aggregate::plan_bundle(sources_, manifests,
-                                           aggregate::extent_bytes_for(places_.memory_bytes));
+  const auto plan = aggregate::plan_bundle(
+      sources_, manifests, aggregate::extent_bytes_for(places_.memory_bytes), places_.match);
   manifests = {};
   const aggregate::Tools tools{
       places_.global,

@@ -10,6 +10,7 @@
 #include "aggregate/bundle_writer.hpp"
 #include "aggregate/sets.hpp"
 #include "base/log.hpp"
+#include "base/name_match.hpp"
 #include "base/nouns.hpp"
 #include "codec/choice.hpp"
 #include "comm/group.hpp"
@@ -38,6 +39,7 @@ struct DrainPlaces {
   codec::Chooser& chooser;
   os::Clock& clock;
   Log& log;
+  const NameMatch& match;  ///< of variables of different ranks
   /// Through which members of sets are asked; all ranks drain then, at the same time. nullptr: a
   /// set's files are all on its aggregator's node.
   ranks::Group* group = nullptr;

@@ -63,8 +63,8 @@ Result<DrainReport> DrainServer::drain(DrainOrder order) {
   const auto sight = open_places(means_.files, order.sight);
   const auto hasher = fingerprint::make_hasher(order.version.hash, order.version.origin.seed);
   if (!hasher) return fail(Code::unsupported, "the hash of this store is not offered here");
-  Drain drain({*nodes, *global, *sight, *hasher, *means_.chooser, means_.clock, means_.log, nullptr,
-               means_.encoders, means_.memory_bytes},
+  Drain drain({*nodes, *global, *sight, *hasher, *means_.chooser, means_.clock, means_.log,
+               means_.match, nullptr, means_.encoders, means_.memory_bytes},
               std::move(order.version), std::move(order.work));
   run(drain);
   DrainReport report = drain.report();

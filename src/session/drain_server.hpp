@@ -23,6 +23,7 @@ class DrainServer {
     os::Files& files;
     os::Clock& clock;
     Log& log;
+    const NameMatch& match;
     std::unique_ptr<codec::Chooser> chooser;
     bool learns_bandwidth = true;
     unsigned encoders = 0;           ///< threads of a drain; 0: none

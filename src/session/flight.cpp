@@ -211,7 +211,7 @@ vote::Kept Flight::kept() const {
 }
 
 Result<void> Flight::write_last(capture::StagingBuffer& last) {
-  if (last.used == 0) return {};  // it is lent already
+  if (last.used == 0 && segment_ && segment_->is_lent()) return {};  // blocks that were held
   if (encodes()) return write_encoded(last);
   const std::size_t pages = last.used / os::kDirectAlignment * os::kDirectAlignment;
   BELAY_TRY(write_pages(last, pages));

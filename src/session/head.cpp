@@ -63,9 +63,9 @@ Head::Head(HeadParts parts)
   for (auto& line : parts_.drain_lines)
     drains_.push_back(std::make_unique<session::DrainServer>(
         std::move(line), session::DrainServer::Means{*parts_.files, *parts_.clock, *parts_.log,
-                                                     parts_.make_chooser(), !settings.bandwidth,
-                                                     parts_.encode_threads, parts_.drain_bytes,
-                                                     settings.timeout_ns}));
+                                                     settings.match, parts_.make_chooser(),
+                                                     !settings.bandwidth, parts_.encode_threads,
+                                                     parts_.drain_bytes, settings.timeout_ns}));
 }
 
 Head::~Head() = default;

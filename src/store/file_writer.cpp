@@ -74,7 +74,9 @@ Result<void> FileWriter::flush() {
 }
 
 Result<void> FileWriter::append(std::span<const std::byte> bytes) {
-  assert(!buffer_.empty() && buffer_.size() % os::kDirectAlignment == 0);
+  assert(buffer_.size() % os::kDirectAlignment == 0);
+  if (!is_lent() && !bytes.empty())
+    return fail(Code::invalid_argument, "{}/{}: nothing to write with", tier_->place(), name_);
   while (!bytes.empty()) {
     const std::size_t take = std::min(bytes.size(), buffer_.size() - used_);
     std::memcpy(buffer_.data() + used_, bytes.data(), take);

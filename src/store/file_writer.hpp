@@ -22,6 +22,7 @@ class FileWriter final : public ByteSink {
 
   /// Lends aligned memory of whole pages for append(), until complete() or finish().
   void lend(std::span<std::byte> buffer) { buffer_ = buffer; }
+  bool is_lent() const { return !buffer_.empty(); }
   /// Goes through the lent buffer.
   Result<void> append(std::span<const std::byte> bytes) override;
   /// The same, but large pieces go to the file as they are if they lie in memory as they will in

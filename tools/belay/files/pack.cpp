@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files/pack_job.hpp"
 
+#include "base/name_match.hpp"
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
@@ -43,7 +44,8 @@ Result<files::PackRequest> request_of(const Shell& shell, const PackOptions& opt
     request.bandwidth = std::string(number);
   }
   if (!options.match.empty()) {
-    BELAY_ASSIGN(request.match, files::VariableMatch::parse(options.match));
+    BELAY_ASSIGN(request.match,
+                 within("--match " + in_quotes(options.match), NameMatch::parse(options.match)));
   }
   BELAY_ASSIGN(auto found, files::find_sources(options.paths, options.relative_to, options.set));
   for (const std::string& path : found.skipped)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/name_match.hpp"
 #include "base/text.hpp"
 #include "base/try.hpp"
 #include "base/units.hpp"
@@ -66,7 +67,8 @@ Result<files::WatchRequest> request_of(const WatchOptions& options) {
   request.pack.set = options.set;
   if (options.keep > 0) request.pack.keep = options.keep;
   if (!options.match.empty()) {
-    BELAY_ASSIGN(request.pack.match, files::VariableMatch::parse(options.match));
+    BELAY_ASSIGN(request.pack.match,
+                 within("--match " + in_quotes(options.match), NameMatch::parse(options.match)));
   }
   return request;
 }
