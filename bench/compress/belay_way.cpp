@@ -71,7 +71,8 @@ struct BelayWay::State {
   State(std::string codec, double bytes_per_second)
       : chooser({.rules = {}, .otherwise = std::move(codec), .bytes_per_second = bytes_per_second},
                 clock),
-        raw(kExtentBytes) {}
+        raw(kExtentBytes),
+        room(kExtentBytes) {}
 
   void pack(const std::string& name, const codec::Elements& elements, Row row, Bytes& packed) {
     const std::uint64_t most = kExtentBytes / std::max<std::uint64_t>(elements.bytes, 1) *
@@ -89,19 +90,18 @@ struct BelayWay::State {
   void put_extent(const std::string& name, const codec::Elements& elements,
                   std::span<const std::byte> extent, Bytes& packed) {
     const codec::Codec* codec = &chooser.choose(name, elements, extent, workspace);
-    const std::size_t head_at = packed.size();
-    packed.resize(head_at + sizeof(ExtentHead) + extent.size());
-    const auto room = std::span(packed).subspan(head_at + sizeof(ExtentHead));
+    const auto to = std::span(room).first(extent.size());
     const std::uint64_t begin = clock.now_ns();
-    std::optional<std::size_t> size = codec->encode(elements, extent, room, workspace);
+    std::optional<std::size_t> size = codec->encode(elements, extent, to, workspace);
     chooser.learn(name, extent.size(), size.value_or(extent.size()), clock.now_ns() - begin);
     if (!size) {
       codec = codec::codec_of(CodecId::raw);
-      size = codec->encode(elements, extent, room, workspace);
+      size = codec->encode(elements, extent, to, workspace);
     }
     const ExtentHead head = {*size, static_cast<std::uint32_t>(extent.size()), codec->id()};
-    std::memcpy(packed.data() + head_at, &head, sizeof head);
-    packed.resize(head_at + sizeof head + *size);
+    const auto head_bytes = std::as_bytes(std::span(&head, 1));
+    packed.insert(packed.end(), head_bytes.begin(), head_bytes.end());
+    packed.insert(packed.end(), to.begin(), to.begin() + static_cast<std::ptrdiff_t>(*size));
   }
 
   void unpack(Reader& reader, std::span<const std::byte>& packed, Row row) {
@@ -125,7 +125,8 @@ struct BelayWay::State {
   CpuClock clock;
   codec::Chooser chooser;
   codec::Workspace workspace;
-  Bytes raw;
+  Bytes raw;   ///< of one extent
+  Bytes room;  ///< for what becomes of it
 };
 
 BelayWay::BelayWay(std::string codec, double bytes_per_second)

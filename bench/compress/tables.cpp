@@ -71,6 +71,24 @@ void print_course(const Json& rows) {
       "out.\n");
 }
 
+/// What the targets are made of, for each of the sets.
+void print_sets(const Json& rows) {
+  fmt::print("\nauto against the smallest scheme: times its ratio and its speed\n");
+  fmt::print("{:10} {:8} {:>4} {:>10} {:>8} {:>16} {:>16}\n", "", "", "set", "ratio", "MB/s",
+             "paper", "with fpzip");
+  for (const Json& row : rows_with(rows, "scheme", "auto")) {
+    fmt::print("{:10} {:8} {:4} {:10.3f} {:8.0f}", row.at("application").get<std::string>(),
+               row.at("when").get<std::string>(), row.at("set").get<int>(), number(row, "ratio"),
+               megabytes_per_s(row, "pack_s"));
+    for (const char* chain : {"paper", "fpzip"}) {
+      const Json& best = best_scheme(rows, row, chain);
+      fmt::print(" {:8.3f} {:7.1f}", number(row, "ratio") / number(best, "ratio"),
+                 number(best, "pack_s") / number(row, "pack_s"));
+    }
+    fmt::print("\n");
+  }
+}
+
 void print_codecs(const Json& rows, const char* title) {
   fmt::print("  {:20} {:>8} {:>10} {:>12}\n", title, "ratio", "MB/s", "MB/s back");
   for (const auto& codec : values_of<std::string>(rows, "codec")) {
@@ -129,6 +147,7 @@ void print_tables(const Json& findings) {
       print_schemes(rows_with(rows, "when", when), application, when);
   }
   print_course(schemes);
+  print_sets(schemes);
   const Json& codecs = findings.at("codecs");
   fmt::print("\nvariables of all ranks, each codec by itself: geometric means\n");
   for (const char* type : {"float", "integer"})

@@ -16,7 +16,14 @@ namespace belay::codec {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
+/// Of a variable that have come, below which sampling costs more than it can save.
+constexpr std::uint64_t kWorthSampling = 16 << 20;
+/// Of an extent that is worth it by itself.
+constexpr std::size_t kLargeExtent = 2 << 20;
+/// The same, of a glance.
+constexpr std::uint64_t kWorthGlance = 128 << 10;
 constexpr double kDrift = 1.15;
+constexpr double kLeastDrift = 0.02;
 /// In samples' worth of bytes encoded since the last sampling: the least that a drift waits, twice
 /// as much after each, up to what makes for a sampling without any. So samplings cost little even
 /// where the ratio never rests.
@@ -52,6 +59,11 @@ bool alike(Elements a, Elements b) {
 
 bool drifted(double now, double before) { return now > before * kDrift || before > now * kDrift; }
 
+/// Of encoded bytes for each raw one: what is next to nothing may change without a difference.
+bool part_drifted(double now, double before) {
+  return std::abs(now - before) > kLeastDrift && drifted(now, before);
+}
+
 /// What is known of a variable.
 struct Variable {
   const Codec* codec = nullptr;
@@ -63,14 +75,42 @@ struct Variable {
   double bytes_per_second = 0;   ///< that it was sampled for
   std::uint64_t patience = kSoonest;
   std::uint64_t bytes_since = 0;  ///< encoded since it was sampled
-  double glance = 0;              ///< when it was sampled
+  double glance = 0;              ///< when it was sampled, of what is left raw
+  double part = 0;                ///< encoded bytes for each raw one; 0: not encoded since
+  bool has_drifted = false;
+  bool is_glanced = false;  ///< which counts until it is sampled
 
   bool is_due(const Elements& now, std::size_t raw_bytes, double bandwidth) const {
     if (fixed) return false;
-    if (sample_bytes == 0 || !alike(elements, now)) return true;
+    if (sample_bytes == 0)
+      return raw_bytes >= kLargeExtent || sums.raw_bytes + raw_bytes >= kWorthSampling;
+    if (!alike(elements, now)) return true;
     if (raw_bytes / kMuchLarger >= extent_bytes) return true;
     if (bytes_since >= kLatest * sample_bytes) return true;
-    return may_drift() && drifted(bandwidth, bytes_per_second);
+    return may_drift() && (has_drifted || drifted(bandwidth, bytes_per_second));
+  }
+  /// What an extent came to.
+  void learn(double encoded_part) {
+    if (part == 0) part = encoded_part;
+    has_drifted = has_drifted || part_drifted(encoded_part, part);
+  }
+  bool is_new() const { return !fixed && sample_bytes == 0 && !is_glanced; }
+  bool needs_glance(std::size_t raw_bytes) const {
+    if (fixed || sample_bytes > 0 || codec->id() == CodecId::raw) return false;
+    return is_glanced ? has_drifted : sums.raw_bytes + raw_bytes >= kWorthGlance;
+  }
+  const Codec* take_glance(const Codec* smallest) {
+    if (sample_bytes == 0) codec = smallest;  // else another thread has sampled it meanwhile
+    is_glanced = true;
+    part = 0;
+    has_drifted = false;
+    return codec;
+  }
+  /// What is left raw always comes to the same: it must be looked at.
+  bool no_longer_noise(const Elements& now, std::span<const std::byte> raw,
+                       Workspace& workspace) const {
+    return codec->id() == CodecId::raw && may_drift() &&
+           part_drifted(codec::glance(*codec, now, raw, workspace), glance);
   }
   bool may_drift() const { return !fixed && bytes_since >= patience * sample_bytes; }
 
@@ -84,6 +124,8 @@ struct Variable {
     bytes_per_second = bandwidth;
     bytes_since = 0;
     glance = sampled.glance;
+    part = 0;
+    has_drifted = false;
     ++sums.samplings;
   }
 };
@@ -143,13 +185,17 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
     const std::lock_guard lock(state_->mutex);
     Variable& shared = state_->known(variable);
     bandwidth = state_->bandwidth;
-    if (!shared.fixed && shared.sample_bytes == 0) shared.codec = &unsampled(bandwidth);
+    if (shared.is_new()) shared.codec = &unsampled(bandwidth);
     known = shared;
   }
   if (raw.size() < kLeastSampled) return *known.codec;
   if (!known.is_due(elements, raw.size(), bandwidth) &&
-      !(known.may_drift() && drifted(glance(*known.codec, elements, raw, workspace), known.glance)))
-    return *known.codec;
+      !known.no_longer_noise(elements, raw, workspace)) {
+    if (!known.needs_glance(raw.size())) return *known.codec;
+    const Codec* const smallest = codec::smallest(elements, raw, workspace);
+    const std::lock_guard lock(state_->mutex);
+    return *state_->known(variable).take_glance(smallest);
+  }
   const Codec* const former = known.sample_bytes > 0 ? known.codec : nullptr;
   // Others may choose meanwhile; two that sample the same variable at once both learn something.
   const Sampled sampled = sample(elements, raw, bandwidth, former, workspace, state_->clock);
@@ -168,6 +214,8 @@ void Chooser::learn(std::string_view variable, std::uint64_t raw_bytes, std::uin
   known.sums.encoded_bytes += encoded_bytes;
   known.sums.encode_ns += encode_ns;
   known.bytes_since += raw_bytes;
+  if (raw_bytes >= kLeastSampled)
+    known.learn(static_cast<double>(encoded_bytes) / static_cast<double>(raw_bytes));
 }
 
 void Chooser::set_bandwidth(double bytes_per_second) {

@@ -48,8 +48,9 @@ class Chooser {
   ~Chooser();
 
   /// For an extent of this variable, of which `raw` are the bytes. Tries codecs on a sample of it
-  /// if the variable is new, its elements changed, it is much larger than what was tried, or the
-  /// ratio drifted; else says what was chosen.
+  /// once enough has come of the variable to be worth it, and again if its elements changed, it is
+  /// much larger than what was tried, or the ratio of an extent before it had drifted; else says
+  /// what was chosen. Until then, the smallest at a glance, or what suits most.
   const Codec& choose(std::string_view variable, const Elements& elements,
                       std::span<const std::byte> raw, Workspace& workspace);
   /// What encoding an extent of it came to.

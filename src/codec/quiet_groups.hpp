@@ -31,8 +31,10 @@ class QuietGroups {
   bool join(std::span<const std::byte> kept, std::span<const std::byte> map,
             std::span<std::byte> raw) const;
 
- private:
+  /// REQUIRES: it is not the first group of `raw`.
   bool is_quiet(const std::byte* group) const;
+
+ private:
   /// Writes one after what is before it.
   void repeat(std::byte* group) const;
 

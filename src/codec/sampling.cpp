@@ -2,10 +2,12 @@
 #include "codec/sampling.hpp"
 
 #include "codec/payload_layout.hpp"
+#include "codec/quiet_groups.hpp"
 #include "codec/workspace.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
+#include <cmath>
 #include <vector>
 
 namespace belay::codec {
@@ -13,27 +15,37 @@ namespace {
 
 using Piece = std::span<const std::byte>;
 
-/// How much of an extent is tried: a part of it, within bounds.
+/// How much of what is not quiet in an extent is tried: a part of it, within bounds.
 struct Size {
-  std::size_t part = 1;
-  std::size_t least = 0;
-  std::size_t most = 0;
-  std::size_t piece = 1;  ///< the least that is taken from one place
+  double part = 1;
+  double least = 0;
+  double least_if_loud = 0;  ///< all over
+  double most = 0;
 };
 /// With several codecs to try, more would take longer than a good choice saves on the extent.
-/// Whether differences help shows in few numbers, what is there again only in many.
-constexpr Size kFew = {32, 16 << 10, 256 << 10, 4 << 10};
-constexpr Size kMany = {8, 128 << 10, 512 << 10, 128 << 10};
-constexpr Size kGlance = {128, 4 << 10, 128 << 10, 1 << 10};
-constexpr std::size_t kPieces = 4;
-/// Of the one piece for zstd-long, which finds what is far apart.
+/// Numbers that are noise in most bytes need enough for PlaneCodec to notice, as it will.
+constexpr Size kSample = {1.0 / 32, 64 << 10, 288 << 10, 288 << 10};
+constexpr Size kGlance = {1.0 / 256, 8 << 10, 8 << 10, 32 << 10};
+/// Of a sample from one place: large enough for what is there again to show, but not for much that
+/// is quiet.
+constexpr std::size_t kPiece = 32 << 10;
+constexpr std::size_t kLoudPiece = 8 << 10;
+constexpr std::size_t kPieces = 16;
+/// Each codec is tried on this part of the sample, too, to tell what grows with an extent from what
+/// any takes.
+constexpr std::size_t kSmaller = 8;
+/// Of the one piece for zstd-long, which finds what is far apart; and where nearly all is there
+/// again, so that it is fast.
 constexpr std::size_t kFarBytes = 4 << 20;
-/// Totals that are nearer to each other than this are the same: then what is smaller is better. It
-/// is also what trying something that seldom pays may cost.
+constexpr std::size_t kAgainBytes = 512 << 10;
+/// Of an extent that is nearly all quiet: fewer bytes that are not are not worth trying much.
+constexpr double kLeastLoud = 768 << 10;
+/// What a smaller size may cost in time; docs/decisions/0014-codecs.md.
 constexpr double kAsGood = 0.03;
-/// Encoded bytes for a raw one, above which a codec found nothing, or nearly so.
-constexpr double kNothing = 0.99;
-constexpr double kLittle = 0.9;
+/// What must be saved for what can be read as it is not to be.
+constexpr double kWorthwhile = 0.05;
+/// How much larger than the smallest one may be on little to be tried on more.
+constexpr double kHopeless = 1.3;
 /// What the others are measured by.
 constexpr CodecId kYardstick = CodecId::shuffle_zstd;
 
@@ -41,36 +53,80 @@ std::size_t element_bytes(const Elements& elements) {
   return std::max<std::size_t>(std::size_t{elements.bytes} * elements.parts, 1);
 }
 
-/// At most `bytes` from the middle of one of `parts` equal parts, from an element's border on.
-Piece piece_of(Piece raw, const Elements& elements, std::size_t part, std::size_t parts,
-               std::size_t bytes) {
-  const std::size_t element = element_bytes(elements);
-  const std::size_t length = raw.size() / parts;
-  const std::size_t taken = std::min(bytes, length);
-  return raw.subspan((part * length + (length - taken) / 2) / element * element, taken);
+/// What a quiet byte takes: most leave groups of them out.
+double quiet_byte_s(CodecId id) {
+  if (id == CodecId::lorenzo_zstd) return 0.4e-9;
+  return id == CodecId::zstd_long ? 0.18e-9 : 0.06e-9;
 }
 
-/// Some pieces all over it, one after the other, since a field is not the same everywhere. They
-/// are large enough for some rows or planes, so that differences across them show.
-std::vector<std::byte> sample_of(const Elements& elements, Piece raw, const Size& size) {
-  const Differences strides = layout_for(Transform::lorenzo, elements, raw.size()).differences;
-  const std::size_t far = strides.strides == 0 ? 0 : strides.stride[strides.strides - 1];
-  const std::size_t rows = 8 * far * strides.number_bytes;
-  const std::size_t wanted =
-      std::max(raw.size() / size.part, std::min(2 * rows, 2 * raw.size() / size.part));
-  const std::size_t bytes = std::clamp(wanted, std::min(size.least, raw.size() / 4), size.most);
-  const std::size_t pieces =
-      std::clamp(bytes / std::max(rows, size.piece), std::size_t{1}, kPieces);
-  const std::size_t element = element_bytes(elements);
-  const std::size_t piece = std::max<std::size_t>(bytes / pieces / element, 1) * element;
-  std::vector<std::byte> sample;
-  for (std::size_t part = 0; part < pieces; ++part) {
-    const Piece taken = piece_of(raw, elements, part, pieces, piece);
-    sample.insert(sample.end(), taken.begin(), taken.end());
+/// An extent, and where something goes on in it: the places that are not quiet, of some.
+class Field {
+ public:
+  Field(const Elements& elements, Piece raw)
+      : elements_(elements),
+        raw_(raw),
+        groups_(std::min<std::size_t>(
+                    layout_for(Transform::shuffle, elements, raw.size()).record_bytes, kGroup),
+                raw.size()) {
+    for (std::size_t i = 0; i < kLooks; ++i) {
+      const std::size_t at = raw.size() / kGroup * (2 * i + 1) / (2 * kLooks) * kGroup;
+      if (at == 0 || at + kGroup > raw.size() || !groups_.is_quiet(raw.data() + at))
+        loud_[louds_++] = at;
+    }
   }
-  return sample;
-}
 
+  Piece raw() const { return raw_; }
+  double loud_bytes() const { return double(louds_) / kLooks * double(raw_.size()); }
+  double quiet_bytes() const { return double(raw_.size()) - loud_bytes(); }
+
+  /// Pieces from places all over it, one after the other, since a field is not the same everywhere.
+  /// They are large enough for some rows or planes, so that differences across them show.
+  Piece sample(const Size& size, Workspace& workspace) const {
+    const double least = louds_ > kLooks * 3 / 4 ? size.least_if_loud : size.least;
+    const double wanted = std::clamp(loud_bytes() * size.part, least, size.most);
+    const std::size_t bytes = std::min(static_cast<std::size_t>(wanted), raw_.size() / 4);
+    const std::size_t pieces = std::clamp(bytes / least_piece(), std::size_t{1}, kPieces);
+    const std::size_t element = element_bytes(elements_);
+    const std::size_t piece = std::max<std::size_t>(bytes / pieces / element, 1) * element;
+    const auto room = workspace.sample(pieces * piece);
+    std::byte* end = room.data();
+    for (std::size_t i = 0; i < pieces; ++i) {
+      const std::size_t place =
+          louds_ > 0 ? loud_[(2 * i + 1) * louds_ / (2 * pieces)] : raw_.size() / 2;
+      const std::size_t first = std::min(place - std::min(place, piece / 2), raw_.size() - piece);
+      const Piece taken = raw_.subspan(first / element * element, piece);
+      end = std::copy(taken.begin(), taken.end(), end);
+    }
+    return room;
+  }
+
+  /// Not quiet, of a part of it.
+  double loud_bytes_of(Piece piece) const {
+    std::size_t quiet = 0;
+    for (std::size_t at = kGroup; at + kGroup <= piece.size(); at += kGroup)
+      quiet += groups_.is_quiet(piece.data() + at) ? kGroup : 0;
+    return double(piece.size() - quiet);
+  }
+
+ private:
+  static constexpr std::size_t kGroup = QuietGroups::kGroupBytes;
+  static constexpr std::size_t kLooks = 256;
+
+  std::size_t least_piece() const {
+    const Differences strides = layout_for(Transform::lorenzo, elements_, raw_.size()).differences;
+    const std::size_t far = strides.strides == 0 ? 0 : strides.stride[strides.strides - 1];
+    const std::size_t rows = std::min(4 * far * strides.number_bytes, raw_.size() / 64);
+    return std::max(rows, louds_ < kLooks / 2 ? kLoudPiece : kPiece);
+  }
+
+  const Elements& elements_;
+  const Piece raw_;
+  const QuietGroups groups_;
+  std::array<std::size_t, kLooks> loud_{};
+  std::size_t louds_ = 0;
+};
+
+/// What a codec would make of the extent.
 struct Trial {
   const Codec* codec = nullptr;
   double bytes = 0;
@@ -79,100 +135,127 @@ struct Trial {
 };
 
 bool sooner(const Trial& a, const Trial& b) { return a.total_s < b.total_s; }
-bool smaller(const Trial& a, const Trial& b) { return a.bytes < b.bytes; }
 
 /// Tries one codec after the other on the same bytes.
 class Contest {
  public:
-  Contest(const Elements& elements, Piece raw, const Size& size, double bytes_per_second,
+  Contest(const Elements& elements, const Field& field, double bytes_per_second,
           Workspace& workspace, os::Clock& clock)
       : elements_(elements),
-        raw_(raw),
-        sample_(sample_of(elements, raw, size)),
+        field_(field),
         bytes_per_second_(bytes_per_second),
         workspace_(workspace),
-        clock_(clock) {
-    trials_.push_back({codec_of(CodecId::raw), sample_bytes(), 0, write_s(sample_bytes())});
+        clock_(clock),
+        sample_(field.sample(kSample, workspace)),
+        sample_loud_(field.loud_bytes_of(sample_)) {
+    trials_.push_back({codec_of(CodecId::raw), extent_bytes(), 0, write_s(extent_bytes())});
   }
 
   const Trial& best() const { return *std::min_element(trials_.begin(), trials_.end(), sooner); }
 
+  /// Those that are far from the smallest on little are not tried on more.
   Trial attempt(CodecId id) {
     for (const Trial& trial : trials_)
       if (trial.codec->id() == id) return trial;
-    trials_.push_back(once(codec_of(id), sample_));
-    return trials_.back();
+    const Codec* const codec = codec_of(id);
+    const std::size_t element = element_bytes(elements_);
+    const Measured few = once(codec, sample_.first(sample_.size() / kSmaller / element * element));
+    least_few_ = std::min(least_few_, few.bytes);
+    if (few.bytes > kHopeless * least_few_ && few.bytes > double(sample_.size()) / kSmaller / 4)
+      return {codec, extent_bytes(), 0, 2 * write_s(extent_bytes())};
+    return add(grown(codec, few, once(codec, sample_)));
   }
 
   /// zstd-long: what lies far apart shows only in a piece that is larger than the sample.
-  void attempt_far() {
-    const Piece piece = piece_of(raw_, elements_, 0, 1, kFarBytes);
-    Trial trial = once(codec_of(CodecId::zstd_long), piece);
-    const double scale = sample_bytes() / double(piece.size());
-    for (double* measured : {&trial.bytes, &trial.encode_s, &trial.total_s}) *measured *= scale;
-    std::erase_if(trials_, [&](const Trial& other) { return other.codec == trial.codec; });
-    trials_.push_back(trial);
+  void attempt_far(std::size_t most) {
+    const Codec* const codec = codec_of(CodecId::zstd_long);
+    const Piece raw = field_.raw();
+    const std::size_t bytes = std::min(raw.size(), most);
+    const Piece piece = raw.subspan((raw.size() - bytes) / 2, bytes);
+    std::erase_if(trials_, [&](const Trial& other) { return other.codec == codec; });
+    const auto [encoded, encode_s] = once(codec, piece);
+    const double times = double(raw.size()) / double(bytes);
+    add({codec, encoded * times, encode_s * times, 0});
   }
 
-  /// Raw if it is as good as the best, since reading takes time, too; else the smallest of those
-  /// that are, or `former` if it is as small.
+  /// Of those that take about the least time, the one that takes the least if its bytes are read
+  /// once, too, or `former` if it is as good; raw if nothing saves enough.
   const Codec* winner(const Codec* former) const {
-    std::vector<Trial> good;
-    const double most_s = best().total_s / (1 - kAsGood);
-    std::copy_if(trials_.begin(), trials_.end(), std::back_inserter(good),
-                 [&](const Trial& trial) { return trial.total_s <= most_s; });
-    if (good.front().codec->id() == CodecId::raw) return good.front().codec;
-    const auto smallest = std::min_element(good.begin(), good.end(), smaller);
-    for (const Trial& trial : good)
-      if (trial.codec == former && trial.bytes * (1 - kAsGood) <= smallest->bytes) return former;
-    return smallest->codec;
+    const double most_s = best().total_s * (1 + kAsGood);
+    const auto cost = [&](const Trial& trial) { return trial.total_s + write_s(trial.bytes); };
+    const Trial* least = nullptr;
+    const Trial* kept = nullptr;
+    for (const Trial& trial : trials_) {
+      if (trial.total_s > most_s) continue;
+      if (!least || cost(trial) < cost(*least)) least = &trial;
+      if (trial.codec == former) kept = &trial;
+    }
+    const Trial& raw = trials_.front();
+    if (raw.total_s <= most_s && least->bytes > (1 - kWorthwhile) * raw.bytes) return raw.codec;
+    return kept && cost(*kept) * (1 - kAsGood) <= cost(*least) ? former : least->codec;
   }
 
-  /// Bytes encoded for each raw one.
-  double part(const Trial& trial) const { return trial.bytes / sample_bytes(); }
   double write_s(double bytes) const { return bytes / bytes_per_second_; }
-  double sample_bytes() const { return double(sample_.size()); }
-  double extent_bytes() const { return double(raw_.size()); }
+  double loud_bytes() const { return field_.loud_bytes(); }
+  double extent_bytes() const { return double(field_.raw().size()); }
+  std::size_t sample_bytes() const { return sample_.size(); }
 
  private:
-  Trial once(const Codec* codec, Piece piece) {
-    if (to_.size() < piece.size()) to_.resize(piece.size());
-    const std::span<std::byte> to = std::span(to_).first(piece.size());
+  struct Measured {
+    double bytes = 0;
+    double encode_s = 0;
+  };
+
+  Measured once(const Codec* codec, Piece piece) {
+    if (piece.empty()) return {};
+    const std::span<std::byte> to = workspace_.trial(piece.size());
     const std::uint64_t begin = clock_.thread_ns();
     const auto encoded = codec->encode(elements_, piece, to, workspace_);
     const double encode_s = double(clock_.thread_ns() - begin) * 1e-9;
-    const auto bytes = double(encoded.value_or(piece.size()));
-    return {codec, bytes, encode_s, encode_s + write_s(bytes)};
+    return {double(encoded.value_or(piece.size())), encode_s};
+  }
+
+  /// What many take more than few is what grows with the extent.
+  Trial grown(const Codec* codec, const Measured& few, const Measured& many) const {
+    const double sample_quiet = double(sample_.size()) - sample_loud_;
+    const double times = field_.loud_bytes() / std::max(sample_loud_, 1.0);
+    const double quiet = std::max(field_.quiet_bytes() - times * sample_quiet, 0.0);
+    const auto all = [&](double a, double b) {
+      return a + std::max(b - a, 0.0) * times * kSmaller / (kSmaller - 1);
+    };
+    return {codec, std::min(all(few.bytes, many.bytes), extent_bytes()),
+            all(few.encode_s, many.encode_s) + quiet_byte_s(codec->id()) * quiet, 0};
+  }
+
+  Trial add(Trial trial) {
+    trial.total_s = trial.encode_s + write_s(trial.bytes);
+    return trials_.emplace_back(trial);
   }
 
   const Elements& elements_;
-  const Piece raw_;
-  const std::vector<std::byte> sample_;
+  const Field& field_;
   const double bytes_per_second_;
   Workspace& workspace_;
   os::Clock& clock_;
-  std::vector<std::byte> to_;
-  std::vector<Trial> trials_;  ///< the first is raw
+  const Piece sample_;
+  const double sample_loud_;
+  double least_few_ = HUGE_VAL;  ///< bytes of a smaller sample, encoded
+  std::vector<Trial> trials_;    ///< the first is raw
 };
 
-/// The best of those that compress planes with Zstandard: the shuffle alone, and as many
-/// differences as make it smaller. Others of them would be slower: they can win only what writing
-/// the best so far takes.
-CodecId best_transform(Contest& contest, std::uint32_t strides) {
+/// Those that compress planes with Zstandard: the shuffle alone, and as many differences as make it
+/// smaller. They can win only what writing the best so far takes.
+void try_transforms(Contest& contest, std::uint32_t strides) {
   const Trial shuffled = contest.attempt(kYardstick);
   const auto may_pay = [&] {
-    return contest.write_s(contest.best().bytes) > shuffled.encode_s / 4;
+    return contest.write_s(contest.best().bytes) > kAsGood * contest.best().total_s;
   };
-  if (strides > 0 && may_pay()) {
-    const Trial once = contest.attempt(CodecId::delta1_zstd);
-    if (once.bytes < shuffled.bytes && may_pay()) {
-      if (contest.attempt(CodecId::delta2_zstd).bytes < once.bytes)
-        contest.attempt(CodecId::delta3_zstd);
-      if (strides > 1) contest.attempt(CodecId::lorenzo_zstd);
-    }
-  }
-  const CodecId best = contest.winner(nullptr)->id();
-  return best == CodecId::raw ? kYardstick : best;
+  if (strides == 0 || !may_pay()) return;
+  const Trial once = contest.attempt(CodecId::delta1_zstd);
+  if (once.bytes >= shuffled.bytes || !may_pay()) return;
+  if (strides > 1) contest.attempt(CodecId::lorenzo_zstd);
+  if (contest.attempt(CodecId::delta2_zstd).bytes < once.bytes)
+    contest.attempt(CodecId::delta3_zstd);
 }
 
 /// zstd-long on a large piece takes long: it may only be a small part of what the extent takes.
@@ -182,45 +265,59 @@ bool may_try_far(const Contest& contest, const Trial& yardstick) {
          kAsGood * contest.best().total_s * contest.extent_bytes();
 }
 
-void compete(Contest& contest, CodecId transform) {
-  const Trial quick = contest.attempt(CodecId::shuffle_lz4);
-  const Trial transformed = contest.attempt(transform);
-  if (contest.part(quick) < kNothing || contest.part(transformed) < kNothing) {
-    // Without a shuffle, only what is there again makes bytes fewer: LZ4 sees that soonest.
-    if (contest.part(contest.attempt(CodecId::lz4)) < kLittle) contest.attempt(CodecId::zstd_long);
-  }
-  if (may_try_far(contest, transformed)) contest.attempt_far();
+/// Without a shuffle, only what is there again makes bytes fewer: LZ4 sees that soonest.
+void try_whole(Contest& contest) {
+  if (contest.attempt(CodecId::lz4).bytes < contest.loud_bytes() / 4)
+    contest.attempt_far(kAgainBytes);
+}
+
+double glance(const Codec& codec, const Elements& elements, const Field& field,
+              Workspace& workspace) {
+  const Codec& looking = codec.id() == CodecId::raw ? *codec_of(kYardstick) : codec;
+  const Piece sample = field.sample(kGlance, workspace);
+  const auto bytes = looking.encode(elements, sample, workspace.trial(sample.size()), workspace);
+  const double part = double(bytes.value_or(sample.size())) / double(sample.size());
+  return part * field.loud_bytes() / double(field.raw().size());
 }
 
 }  // namespace
 
+const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
+                      Workspace& workspace) {
+  const Field field(elements, raw);
+  const Codec* best = codec_of(kYardstick);
+  double least = glance(*best, elements, field, workspace);
+  if (layout_for(Transform::delta1, elements, raw.size()).differences.strides == 0) return best;
+  for (const CodecId id : {CodecId::delta1_zstd, CodecId::delta2_zstd}) {
+    const double part = glance(*codec_of(id), elements, field, workspace);
+    if (part >= least) break;
+    least = part;
+    best = codec_of(id);
+  }
+  return best;
+}
+
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
                const Codec* former, Workspace& workspace, os::Clock& clock) {
+  const Field field(elements, raw);
+  if (field.loud_bytes() < kLeastLoud && field.quiet_bytes() > 3 * field.loud_bytes())
+    return {codec_of(CodecId::shuffle_lz4), kLoudPiece, 0};
   // The first to run would pay for memory that all use.
-  glance(*codec_of(kYardstick), elements, raw, workspace);
-  Contest many(elements, raw, kMany, bytes_per_second, workspace, clock);
-  const Trial quick = many.attempt(CodecId::shuffle_lz4);
-  CodecId transform = kYardstick;
-  // Differences win time to write; where that is next to nothing, they need not be tried.
-  if (many.write_s(quick.bytes) > quick.encode_s / 4) {
-    Contest few(elements, raw, kFew, bytes_per_second, workspace, clock);
-    const Layout layout = layout_for(Transform::lorenzo, elements, raw.size());
-    transform = best_transform(few, layout.differences.strides);
-  }
-  compete(many, transform);
-  if (former) many.attempt(former->id());
-  const Codec* const best = many.winner(former);
-  return {best, static_cast<std::size_t>(many.sample_bytes()),
-          glance(*best, elements, raw, workspace)};
+  glance(*codec_of(kYardstick), elements, field, workspace);
+  Contest contest(elements, field, bytes_per_second, workspace, clock);
+  contest.attempt(CodecId::shuffle_lz4);
+  try_transforms(contest, layout_for(Transform::lorenzo, elements, raw.size()).differences.strides);
+  try_whole(contest);
+  if (may_try_far(contest, contest.attempt(kYardstick))) contest.attempt_far(kFarBytes);
+  if (former) contest.attempt(former->id());
+  const Codec* const best = contest.winner(former);
+  const std::size_t bytes = contest.sample_bytes();
+  return {best, bytes, best->id() == CodecId::raw ? glance(*best, elements, field, workspace) : 0};
 }
 
 double glance(const Codec& codec, const Elements& elements, std::span<const std::byte> raw,
               Workspace& workspace) {
-  const Codec& looking = codec.id() == CodecId::raw ? *codec_of(kYardstick) : codec;
-  const std::vector<std::byte> sample = sample_of(elements, raw, kGlance);
-  std::vector<std::byte> to(sample.size());
-  const auto bytes = looking.encode(elements, sample, to, workspace);
-  return double(bytes.value_or(sample.size())) / double(sample.size());
+  return glance(codec, elements, Field(elements, raw), workspace);
 }
 
 const Codec& unsampled(double bytes_per_second) {

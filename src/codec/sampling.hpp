@@ -11,25 +11,31 @@
 
 namespace belay::codec {
 
-/// Extents smaller than this are not sampled: trying would cost more than it can save.
+/// Extents smaller than this are not looked at: that would cost more than it can save.
 inline constexpr std::size_t kLeastSampled = 32 << 10;
 
 /// What was tried, and what won.
 struct Sampled {
   const Codec* best = nullptr;
   std::size_t bytes = 0;  ///< of the sample
-  double glance = 0;      ///< of what won
+  double glance = 0;      ///< if raw won
 };
 
-/// The codec that takes the least time to encode a sample of `raw` and to write what comes of it;
-/// of those that take nearly as little, the smallest, and raw if that is one of them. `former`
-/// stays unless another is faster or smaller by a few per cent; nullptr: there is none. REQUIRES:
-/// bytes_per_second > 0, raw is not empty.
+/// The codec that would take the least time to encode `raw` and to write what comes of it, judged
+/// by a sample from where it is not quiet; of those that take nearly as little, the one that takes
+/// the least if its bytes are read once, too; raw if none of them saves enough. `former` stays
+/// unless another is better by a few per cent; nullptr: there is none. REQUIRES: bytes_per_second >
+/// 0, raw is not empty.
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
                const Codec* former, Workspace& workspace, os::Clock& clock);
 
-/// Encoded bytes for each raw one, of a small part of `raw`: if it is not what it was when the
-/// codec won, another may be better. What raw leaves as it is is looked at by another codec.
+/// The smallest of those that compress planes with Zstandard, on a glance: for what is too little
+/// to be worth a sample. REQUIRES: raw is not empty.
+const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
+                      Workspace& workspace);
+
+/// Encoded bytes for each raw one, judged by a small part of `raw`. What raw leaves as it is is
+/// looked at by another codec: if it is not what it was when raw won, another may be better.
 /// REQUIRES: raw is not empty.
 double glance(const Codec& codec, const Elements& elements, std::span<const std::byte> raw,
               Workspace& workspace);

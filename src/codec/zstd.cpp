@@ -13,6 +13,10 @@
 namespace belay::codec {
 namespace {
 
+/// A table that stays in the first cache: planes of numbers have few matches to be missed, and
+/// level 1 would take a larger one the larger they are.
+constexpr int kFastHashLog = 13;
+constexpr std::size_t kSmallPlane = 128 << 10;
 constexpr int kFarLevel = 3;
 constexpr int kLeastWindowLog = 10;  // that the library has
 constexpr int kFarWindowLog = 27;
@@ -34,7 +38,9 @@ std::size_t Zstd::compress(std::span<const std::byte> from, std::span<std::byte>
   if (!encoder_) {
     encoder_ = workspace_.zstd_encoder();
     set(encoder_, ZSTD_c_compressionLevel, effort_ == Effort::far ? kFarLevel : 1);
-    if (effort_ == Effort::far) {
+    if (effort_ == Effort::fast && from.size() > kSmallPlane) {
+      set(encoder_, ZSTD_c_hashLog, kFastHashLog);
+    } else if (effort_ == Effort::far) {
       const auto log = static_cast<int>(std::bit_width(from.size()));
       set(encoder_, ZSTD_c_windowLog, std::clamp(log, kLeastWindowLog, kFarWindowLog));
     }
