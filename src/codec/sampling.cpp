@@ -40,8 +40,11 @@ constexpr std::size_t kFarBytes = 4 << 20;
 constexpr std::size_t kAgainBytes = 512 << 10;
 /// Of an extent that is nearly all quiet: fewer bytes that are not are not worth trying much.
 constexpr double kLeastLoud = 768 << 10;
-/// What a smaller size may cost in time; docs/decisions/0014-codecs.md.
+/// What a smaller size may cost: this part of the time, or of what writing it raw would take;
+/// docs/decisions/0014-codecs.md.
 constexpr double kAsGood = 0.03;
+/// What Zstandard takes more than LZ4 for a byte of which nearly all are quiet.
+constexpr double kEntropyByte_s = 0.1e-9;
 /// What must be saved for what can be read as it is not to be.
 constexpr double kWorthwhile = 0.05;
 /// How much larger than the smallest one may be on little to be tried on more.
@@ -178,21 +181,20 @@ class Contest {
     add({codec, encoded * times, encode_s * times, 0});
   }
 
-  /// Of those that take about the least time, the one that takes the least if its bytes are read
-  /// once, too, or `former` if it is as good; raw if nothing saves enough.
+  /// Of those that take about the least time the smallest, or `former` if it is as good; raw if
+  /// nothing saves enough.
   const Codec* winner(const Codec* former) const {
-    const double most_s = best().total_s * (1 + kAsGood);
-    const auto cost = [&](const Trial& trial) { return trial.total_s + write_s(trial.bytes); };
+    const Trial& raw = trials_.front();
+    const double most_s = best().total_s + kAsGood * std::max(best().total_s, raw.total_s);
     const Trial* least = nullptr;
     const Trial* kept = nullptr;
     for (const Trial& trial : trials_) {
       if (trial.total_s > most_s) continue;
-      if (!least || cost(trial) < cost(*least)) least = &trial;
+      if (!least || trial.bytes < least->bytes) least = &trial;
       if (trial.codec == former) kept = &trial;
     }
-    const Trial& raw = trials_.front();
     if (raw.total_s <= most_s && least->bytes > (1 - kWorthwhile) * raw.bytes) return raw.codec;
-    return kept && cost(*kept) * (1 - kAsGood) <= cost(*least) ? former : least->codec;
+    return kept && kept->bytes * (1 - kAsGood) <= least->bytes ? former : least->codec;
   }
 
   double write_s(double bytes) const { return bytes / bytes_per_second_; }
@@ -300,8 +302,11 @@ const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
                const Codec* former, Workspace& workspace, os::Clock& clock) {
   const Field field(elements, raw);
-  if (field.loud_bytes() < kLeastLoud && field.quiet_bytes() > 3 * field.loud_bytes())
-    return {codec_of(CodecId::shuffle_lz4), kLoudPiece, 0};
+  if (field.loud_bytes() < kLeastLoud && field.quiet_bytes() > 3 * field.loud_bytes()) {
+    const bool pays = kEntropyByte_s <= kAsGood / bytes_per_second;
+    return {pays ? smallest(elements, raw, workspace) : codec_of(CodecId::shuffle_lz4), kLoudPiece,
+            0};
+  }
   // The first to run would pay for memory that all use.
   glance(*codec_of(kYardstick), elements, field, workspace);
   Contest contest(elements, field, bytes_per_second, workspace, clock);
