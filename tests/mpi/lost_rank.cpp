@@ -41,13 +41,23 @@ Result<void> play_round(Group& group, Window& window, const std::vector<std::byt
   return window.put(puts, landings);
 }
 
-int play(Rank most_neighbours) {
+/// Kills this process after a while.
+void die_after(std::chrono::milliseconds time) {
+  std::thread([time] {
+    std::this_thread::sleep_for(time);
+    ::kill(::getpid(), SIGKILL);
+  }).detach();
+}
+
+int play(Rank most_neighbours, std::chrono::milliseconds life_of_rank_1) {
   auto group = make_mpi_group(MPI_COMM_WORLD, std::chrono::nanoseconds(kTimeout).count(),
                               os::system_clock(), most_neighbours);
   if (!group) return fail(group.error().message());
   auto window = (*group)->open_window((*group)->size() * kSlot);
   if (!window) return fail(window.error().message());
   std::vector<std::byte> bytes(kSlot, std::byte{7});
+  // Not before: who opens a window has no deadline.
+  if ((*group)->rank() == 1) die_after(life_of_rank_1);
   for (;;) {
     const auto start = Clock::now();
     const auto done = play_round(**group, **window, bytes);
@@ -72,12 +82,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 1)
-    std::thread([milliseconds = std::atoi(argv[2])] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-      ::kill(::getpid(), SIGKILL);
-    }).detach();
-  const int outcome = play(static_cast<Rank>(std::atoi(argv[1])));
+  const int outcome =
+      play(static_cast<Rank>(std::atoi(argv[1])), std::chrono::milliseconds(std::atoi(argv[2])));
   fmt::print("rank {} ends\n", rank);
   std::fflush(nullptr);
   // Not MPI_Finalize, which would wait for the dead.
