@@ -28,7 +28,7 @@ std::vector<Example> examples() {
           {"cg", {"--size", "18"}, {"--size", "14"}, 36, 30},
           {"hydro", {"--size", "96"}, {"--size", "64"}, 420, 120},
           {"pic",
-           {"--size", "128", "--particles", "10"},
+           {"--size", "128", "--particles", "4"},
            {"--size", "64", "--particles", "8"},
            120,
            60}};

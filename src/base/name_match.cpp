@@ -3,6 +3,12 @@
 
 #include "base/try.hpp"
 
+#if defined(__GNUC__) && !defined(__clang__)
+// g++ 12, with the sanitizers, takes functions of std::regex for uninitialised.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <regex>
+
 namespace belay {
 namespace {
 
@@ -11,6 +17,11 @@ constexpr std::size_t kMostPatternBytes = 200;
 constexpr std::size_t kMostMatchedBytes = 200;
 
 }  // namespace
+
+struct NameMatch::Rule {
+  std::regex regex;
+  std::string replacement;
+};
 
 Result<NameMatch> NameMatch::parse(const std::string& text) {
   std::size_t split = text.find('=');
@@ -22,19 +33,19 @@ Result<NameMatch> NameMatch::parse(const std::string& text) {
     return fail(Code::invalid_argument, "more than {} bytes are too many", kMostPatternBytes);
   NameMatch match;
   try {
-    match.regex_ = std::regex(text.substr(0, split), std::regex::ECMAScript);
+    match.rule_ = std::make_shared<const Rule>(
+        Rule{std::regex(text.substr(0, split), std::regex::ECMAScript), text.substr(split + 1)});
   } catch (const std::regex_error& error) {
     return fail(Code::invalid_argument, "no regular expression: {}", error.what());
   }
-  match.replacement_ = text.substr(split + 1);
   match.text_ = text;
   return match;
 }
 
 std::string NameMatch::key(const std::string& variable) const {
-  if (text_.empty() || variable.size() > kMostMatchedBytes) return variable;
+  if (!rule_ || variable.size() > kMostMatchedBytes) return variable;
   try {
-    return std::regex_replace(variable, regex_, replacement_);
+    return std::regex_replace(variable, rule_->regex, rule_->replacement);
   } catch (const std::regex_error&) {
     return variable;  // too complex for this name: it stays as it is
   }

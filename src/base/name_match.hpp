@@ -4,7 +4,7 @@
 
 #include <belay/result.hpp>
 
-#include <regex>
+#include <memory>
 #include <string>
 
 namespace belay {
@@ -23,9 +23,10 @@ class NameMatch {
   const std::string& text() const { return text_; }  ///< what was parsed; empty: nothing
 
  private:
+  struct Rule;
+
   std::string text_;
-  std::string replacement_;
-  std::regex regex_;
+  std::shared_ptr<const Rule> rule_;
 };
 
 }  // namespace belay
