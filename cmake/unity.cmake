@@ -4,7 +4,6 @@
 # all the same, most since their private names are those of other files in their folder. To build file by
 # file, as is better after small changes: -DCMAKE_UNITY_BUILD=OFF.
 set(belay_separate
-    src/base/name_match.cpp
     src/codec/kernels_avx2.cpp
     src/codec/kernels_plain.cpp
     src/codec/kernels_test.cpp

@@ -3,10 +3,6 @@
 
 #include "base/try.hpp"
 
-#if defined(__GNUC__) && !defined(__clang__)
-// g++ 12, with the sanitizers, takes functions of std::regex for uninitialised.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
 #include <regex>
 
 namespace belay {
