@@ -18,6 +18,7 @@ set(belay_separate
     src/files/sources.cpp
     src/files/step_pattern.cpp
     src/files/unpack.cpp
+    src/files/variable_reader.cpp
     src/format/manifest_test.cpp
     src/format/run_record.cpp
     src/format/run_record_test.cpp

@@ -97,7 +97,7 @@ bool has_lammps() { return fs::exists(kProgram); }
 
 std::optional<std::vector<Moment>> run_lammps(const SourceSettings& settings) {
   const Workplace workplace(settings.directory);
-  write_input(workplace.path() / "melt", settings.quick ? 32 : 60, settings.quick ? 5 : 20);
+  write_input(workplace.path() / "melt", settings.quick ? 32 : 44, settings.quick ? 5 : 20);
   if (!run_program({"mpirun", "-wdir", workplace.path().string(), "-n",
                     std::to_string(settings.ranks), kProgram, "-in", "melt", "-log", "none",
                     "-screen", "none"}))
