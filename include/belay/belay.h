@@ -279,9 +279,25 @@ typedef struct belay_stats {
   uint64_t hash_threads;    /* threads that fingerprint during capture */
   const char* last_failure; /* why the newest failed version failed; "" if none did. Valid until
                                the next belay_get_stats() with this session */
+  uint64_t sent_bytes;      /* of blocks that went to other ranks, to be kept there */
+  uint64_t kept_bytes;      /* of other ranks' blocks that came here to be kept */
+  size_t codec_count;       /* for belay_codec_at() */
 } belay_stats;
 
+/* What became of one variable: with which codec, how small, and how fast. */
+typedef struct belay_codec_use {
+  size_t size;          /* sizeof(belay_codec_use) */
+  const char* tier;     /* "local" or "global" */
+  const char* variable; /* a region's name; on the global tier of all ranks that share a file */
+  const char* codec;
+  uint64_t raw_bytes;
+  uint64_t encoded_bytes;
+  uint64_t encode_ns;
+} belay_codec_use;
+
 BELAY_API int belay_get_stats(belay_session* session, belay_stats* stats);
+/* Of those that the last belay_get_stats() with this session has counted; valid until the next. */
+BELAY_API int belay_codec_at(belay_session* session, size_t place, belay_codec_use* use);
 /* Of the newest version that was captured; sums over all captured versions. */
 BELAY_API int belay_last_ledger(belay_session* session, belay_ledger* ledger);
 BELAY_API int belay_total_ledger(belay_session* session, belay_ledger* ledger);

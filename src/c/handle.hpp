@@ -41,6 +41,7 @@ struct belay_session {
   std::optional<belay::Error> unreported;    ///< refused here, so that `session` does not know
   std::vector<belay::VersionInfo> versions;  ///< what belay_versions() saw
   std::string last_failure;                  ///< what belay_get_stats() shows
+  std::vector<belay::CodecUse> codecs;
 };
 
 namespace belay::c {

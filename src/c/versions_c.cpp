@@ -65,6 +65,7 @@ int belay_get_stats(belay_session* session, belay_stats* stats) {
   return put_result(session, "belay_get_stats", stats, [&]() -> Result<belay_stats> {
     belay::Stats found = session->session.stats();
     session->last_failure = std::move(found.last_failure);
+    session->codecs = std::move(found.codecs);
     return belay_stats{.size = sizeof(belay_stats),
                        .captured = found.captured,
                        .existing = found.existing,
@@ -73,7 +74,26 @@ int belay_get_stats(belay_session* session, belay_stats* stats) {
                        .table_bytes = found.table_bytes,
                        .staging_bytes = found.staging_bytes,
                        .hash_threads = found.hash_threads,
-                       .last_failure = session->last_failure.c_str()};
+                       .last_failure = session->last_failure.c_str(),
+                       .sent_bytes = found.sent_bytes,
+                       .kept_bytes = found.kept_bytes,
+                       .codec_count = session->codecs.size()};
+  });
+}
+
+int belay_codec_at(belay_session* session, size_t place, belay_codec_use* use) {
+  return put_result(session, "belay_codec_at", use, [&]() -> Result<belay_codec_use> {
+    if (place >= session->codecs.size())
+      return fail(Code::not_found, "there is no codec at place {}: belay_get_stats() found {}",
+                  place, session->codecs.size());
+    const belay::CodecUse& found = session->codecs[place];
+    return belay_codec_use{.size = sizeof(belay_codec_use),
+                           .tier = found.tier.c_str(),
+                           .variable = found.variable.c_str(),
+                           .codec = found.codec.c_str(),
+                           .raw_bytes = found.raw_bytes,
+                           .encoded_bytes = found.encoded_bytes,
+                           .encode_ns = found.encode_ns};
   });
 }
 

@@ -240,6 +240,35 @@ static void versions_and_figures_can_be_read(void) {
   close_and_free(session);
 }
 
+static void codecs_and_what_they_saved_can_be_read(void) {
+  enum { kCount = 100000 };
+  double* const field = calloc(kCount, sizeof *field);
+  CHECK(field != NULL);
+  for (int i = 0; i < kCount; ++i) field[i] = i / 100;
+  belay_options* const options = belay_options_new();
+  MUST(belay_options_set(options, "store", "codecs"));
+  MUST(belay_options_set(options, "local_codec", "shuffle-zstd"));
+  belay_session* session = NULL;
+  MUST(belay_open(&session, options));
+  belay_options_free(options);
+  MUST(belay_protect(session, "field", field, kCount, BELAY_F64, 0, NULL));
+  MUST(belay_checkpoint(session, NULL));
+  MUST(belay_wait(session, NULL));
+  belay_stats stats = {.size = sizeof stats};
+  MUST(belay_get_stats(session, &stats));
+  CHECK(stats.codec_count == 1 && stats.sent_bytes == 0 && stats.kept_bytes == 0);
+  belay_codec_use use = {.size = sizeof use};
+  MUST(belay_codec_at(session, 0, &use));
+  CHECK(strcmp(use.tier, "local") == 0 && strcmp(use.variable, "field") == 0);
+  CHECK(strcmp(use.codec, "shuffle-zstd") == 0);
+  CHECK(use.raw_bytes == kCount * sizeof *field && use.encoded_bytes < use.raw_bytes / 4);
+  REFUSED(belay_codec_at(session, 1, &use), BELAY_NOT_FOUND, "found 1");
+  REFUSED(belay_codec_at(session, 0, NULL), BELAY_INVALID_ARGUMENT, "no place");
+  (void)belay_close(session); /* which tells again what was refused */
+  belay_free(session);
+  free(field);
+}
+
 static void functions_that_fail_fail_their_version_or_restore(void) {
   text title = {copy_of("title"), 0};
   belay_session* session = open_store("functions");
@@ -317,6 +346,7 @@ int main(void) {
   every_kind_of_region_comes_back();
   regions_that_do_not_fit_are_refused_unless_allowed();
   versions_and_figures_can_be_read();
+  codecs_and_what_they_saved_can_be_read();
   functions_that_fail_fail_their_version_or_restore();
   options_are_checked_and_the_log_is_heard();
   buffers_are_dumped_and_loaded();
