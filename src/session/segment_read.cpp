@@ -5,6 +5,7 @@
 #include "base/try.hpp"
 #include "os/files.hpp"
 #include "os/memory.hpp"
+#include "store/pages.hpp"
 #include "store/segment_file.hpp"
 
 #include <algorithm>
@@ -88,6 +89,9 @@ class SegmentRead {
   /// False: the content is not what the fingerprint names.
   bool deliver_block(const PlacedBlock& block, std::span<const std::byte> content,
                      bool unchecked) const;
+
+  /// Without dedup the segment may have the same content in another place. False: it has not.
+  bool deliver_equal(const PlacedBlock& block);
 
   Equipment& equipment_;
   os::Parallel& readers_;
@@ -229,7 +233,17 @@ void SegmentRead::deliver(const Request& request) {
     }
   });
   for (std::size_t i = 0; any && i < count; ++i)
-    if (damaged[i]) unread_.add(placed_[first + i].wanted, damage_of(placed_[first + i]));
+    if (damaged[i] && !deliver_equal(placed_[first + i]))
+      unread_.add(placed_[first + i].wanted, damage_of(placed_[first + i]));
+}
+
+bool SegmentRead::deliver_equal(const PlacedBlock& block) {
+  for (const auto& equal : segment_.find_all(block.wanted.fingerprint, block.wanted.length)) {
+    if (equal.offset == block.offset) continue;
+    const auto pages = store::read_pages(segment_.file(), equal.offset, equal.end());
+    if (pages && deliver_block(block, pages->bytes(), false)) return true;
+  }
+  return false;
 }
 
 Error SegmentRead::damage_of(const PlacedBlock& block) const {

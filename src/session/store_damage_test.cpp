@@ -57,6 +57,23 @@ TEST_F(StoreDamage, ADamagedBlockFallsBackToTheOlderVersionWithAWarning) {
   EXPECT_TRUE(logged("'numbers'"));
 }
 
+TEST_F(StoreDamage, ABlockThatTheSegmentHasTwiceMayBeDamagedOnce) {
+  Options options = SessionTest::options();
+  options.dedup = "none";
+  {
+    auto session = open(options);
+    std::vector<std::uint64_t> same(4 * kPerBlock, 7);
+    must(session.protect("numbers", same));
+    take(session);
+    must(session.close());
+  }
+  must(memory_.flip(path_of("segment", 1), 8 * 400));
+  auto session = open(options);
+  must(session.protect("numbers", found_));
+  EXPECT_EQ(must(session.restore()), 1u);
+  EXPECT_EQ(found_, std::vector<std::uint64_t>(4 * kPerBlock, 7));
+}
+
 TEST_F(StoreDamage, AskedForByNumberADamagedVersionIsAnError) {
   save_two();
   must(memory_.flip(path_of("segment", 2), 8 * 400));

@@ -113,13 +113,20 @@ void SegmentFile::sort_blocks() {
 }
 
 const StoredBlock* SegmentFile::find(const Fingerprint& fingerprint, std::uint32_t length) const {
+  const auto all = find_all(fingerprint, length);
+  return all.empty() ? nullptr : all.data();
+}
+
+std::span<const StoredBlock> SegmentFile::find_all(const Fingerprint& fingerprint,
+                                                   std::uint32_t length) const {
   const StoredBlock wanted{fingerprint, length, 0};
-  const auto found = std::lower_bound(
+  const auto first = std::lower_bound(
       blocks_.begin(), blocks_.end(), wanted,
       [](const StoredBlock& a, const StoredBlock& b) { return key_of(a) < key_of(b); });
-  if (found == blocks_.end() || found->fingerprint != fingerprint || found->length != length)
-    return nullptr;
-  return &*found;
+  auto last = first;
+  while (last != blocks_.end() && last->fingerprint == fingerprint && last->length == length)
+    ++last;
+  return {first, last};
 }
 
 }  // namespace belay::store

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,8 @@ class SegmentFile {
   void sort_blocks();
   /// The first copy in the file; nullptr if there is none. REQUIRES: sort_blocks() was called.
   const StoredBlock* find(const Fingerprint& fingerprint, std::uint32_t length) const;
+  /// All of that content. REQUIRES: the same.
+  std::span<const StoredBlock> find_all(const Fingerprint& fingerprint, std::uint32_t length) const;
 
  private:
   Result<void> load_parts(const StoreId& store, std::optional<std::uint64_t> file_bytes);

@@ -73,8 +73,9 @@ class Unpack(SetCase):
     def test_one_damaged_region_costs_its_file_only(self):
         for rank in range(4):
             with h5py.File(self.files / f"r{rank}.h5", "w") as file:
-                file["x"] = numpy.full(30000, rank, "f8") + RANDOM.random(30000)
-                file["y"] = RANDOM.random(30000)
+                # Noise in bytes is stored as it is.
+                file["x"] = numpy.frombuffer(RANDOM.bytes(240000), "u1")
+                file["y"] = numpy.frombuffer(RANDOM.bytes(240000), "u1")
         self.pack()
         segment = next(self.set.rglob("segment-*"))
         wanted = h5py.File(self.files / "r2.h5", "r")["x"][20000:20100].tobytes()

@@ -17,9 +17,9 @@ std::optional<format::ParsedName> parse_path(const std::string& path) {
   return format::parse_name(std::string_view(path).substr(path.rfind('/') + 1));
 }
 
-/// The versions whose manifests name this segment.
-std::set<Version> versions_with(const os::MemoryFiles& files, const SegmentId& segment) {
-  std::set<Version> versions;
+/// The manifests that name this segment, by version and rank.
+std::set<SegmentId> manifests_with(const os::MemoryFiles& files, const SegmentId& segment) {
+  std::set<SegmentId> manifests;
   for (const std::string& path : files.paths()) {
     const auto name = parse_path(path);
     if (!name || name->kind != format::NameKind::manifest || name->temporary) continue;
@@ -30,8 +30,15 @@ std::set<Version> versions_with(const os::MemoryFiles& files, const SegmentId& s
     const auto& segments = manifest->segments;
     if (std::any_of(segments.begin(), segments.end(),
                     [&](const SegmentRef& ref) { return ref.id == segment; }))
-      versions.insert(name->key.version);
+      manifests.insert({name->key, name->rank});
   }
+  return manifests;
+}
+
+std::set<Version> versions_with(const os::MemoryFiles& files, const SegmentId& segment) {
+  std::set<Version> versions;
+  for (const SegmentId& manifest : manifests_with(files, segment))
+    versions.insert(manifest.key.version);
   return versions;
 }
 
@@ -49,12 +56,17 @@ std::set<Version> versions_on(const os::MemoryFiles& files, const std::string& p
 }
 
 /// Copies and shards are read only when something is lost, and so are the blocks of a member of a
-/// stripe that no version has any more.
-bool is_read_late(const std::vector<std::string>& paths, const std::string& path) {
+/// stripe that no version has any more, and those of a segment that only other ranks count on.
+bool is_read_late(const os::MemoryFiles& files, const std::vector<std::string>& paths,
+                  const std::string& path) {
   const auto name = parse_path(path);
   if (!name) return false;
   if (name->kind == format::NameKind::copy || name->kind == format::NameKind::shard) return true;
   if (name->kind != format::NameKind::segment) return false;
+  const auto manifests = manifests_with(files, {name->key, name->rank});
+  if (std::any_of(manifests.begin(), manifests.end(),
+                  [&](const SegmentId& manifest) { return manifest.rank != name->rank; }))
+    return true;
   return std::any_of(paths.begin(), paths.end(), [&](const std::string& other) {
     const auto shard = parse_path(other);
     return shard && shard->kind == format::NameKind::shard && shard->key == name->key;
@@ -118,8 +130,9 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
   } else {
     const std::uint64_t bit = random.below(8 * size);
     done.what = fmt::format("flip bit {} of byte {} of {}", bit % 8, bit / 8, path);
+    const bool is_late = is_read_late(files, paths, path);
     damaged = files.flip(path, bit);
-    if (is_read_late(paths, path)) done.hidden = bit;
+    if (is_late) done.hidden = bit;
   }
   if (!damaged) done.what += ": " + damaged.error().message();
   return done;

@@ -30,7 +30,8 @@ StoreCensus take_census(const os::MemoryFiles& files, Rank ranks);
 struct DamageDone {
   std::string what;  ///< for the trace
   std::string path;  ///< of the damaged file
-  /// The flipped bit of a copy, shard or member, which is read only when it is needed.
+  /// The flipped bit of a copy, shard or member, or of a segment that other ranks count on: it is
+  /// read only when it is needed.
   std::optional<std::uint64_t> hidden;
   std::set<Version> versions;  ///< that count on the damaged file
   /// It was the mark that a version has existed; or there is none, since it could not be written.
