@@ -4,7 +4,7 @@
 #include "base/try.hpp"
 #include "inspect/stripes.hpp"
 #include "store/bundle.hpp"
-#include "store/bundled_tier.hpp"
+#include "store/places.hpp"
 #include "store/retention.hpp"
 #include "vote/publish.hpp"
 
@@ -47,8 +47,7 @@ using Shares = std::map<std::pair<std::size_t, Rank>, vote::Retired>;
 Result<void> remove_shares(const StoreView& view, const Shares& shares, Log& log) {
   for (const auto& [place, retired] : shares) {
     const std::size_t node = place.first;
-    const auto tier = store::make_bundled_tier(
-        store::make_local_tier(view.files(), view.nodes()[node].directory));
+    const auto tier = store::open_place(view.files(), view.nodes()[node].directory);
     if (!vote::remove_retired(*tier, retired, log).empty())
       return fail(Code::io, "not all files could be removed from {}; nothing is lost, try again",
                   tier->place());

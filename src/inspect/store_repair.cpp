@@ -5,7 +5,7 @@
 #include "format/manifest.hpp"
 #include "inspect/quarantine.hpp"
 #include "inspect/stripes.hpp"
-#include "store/bundled_tier.hpp"
+#include "store/places.hpp"
 #include "vote/publish.hpp"
 
 #include <algorithm>
@@ -18,8 +18,7 @@ class StoreRepair {
  public:
   StoreRepair(const StoreView& view, const CheckReport& report) : view_(view), report_(report) {
     for (const NodeView& node : view_.nodes())
-      tiers_.push_back(
-          store::make_bundled_tier(store::make_local_tier(view_.files(), node.directory)));
+      tiers_.push_back(store::open_place(view_.files(), node.directory));
   }
 
   Result<RepairReport> run();

@@ -8,8 +8,8 @@
 #include "inspect/read_only_tier.hpp"
 #include "inspect/stripes.hpp"
 #include "store/bundle.hpp"
-#include "store/bundled_tier.hpp"
 #include "store/overlay_tier.hpp"
+#include "store/places.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -45,10 +45,6 @@ bool is_record(const FoundFile& file) {
 
 bool is_a(const FoundFile& file, format::NameKind kind) {
   return file.parsed && !file.parsed->temporary && file.parsed->kind == kind;
-}
-
-std::unique_ptr<store::Tier> make_place(os::Files& files, const std::string& directory) {
-  return store::make_bundled_tier(store::make_local_tier(files, directory));
 }
 
 Result<std::vector<os::DirectoryEntry>> list_store(os::Files& files, const std::string& store) {
@@ -138,7 +134,7 @@ Result<void> StoreScan::list_bundled(NodeView& node) {
   if (std::none_of(node.files.begin(), node.files.end(), is_bundle)) return {};
   std::set<std::string> names;
   for (const FoundFile& file : node.files) names.insert(file.name);
-  auto listed = make_place(*view_.files_, node.directory)->list();
+  auto listed = store::open_place(*view_.files_, node.directory)->list();
   if (!listed) return Unexpected(listed.error());
   std::map<std::string, std::vector<std::string>> bundles;  // by what lies in them
   const auto tier = store::make_local_tier(*view_.files_, node.directory);
@@ -164,7 +160,7 @@ void StoreScan::make_tiers() {
     std::vector<std::unique_ptr<store::Tier>> places;
     const auto add = [&](std::size_t node) {
       places.push_back(
-          make_read_only_tier(make_place(*view_.files_, view_.nodes_[node].directory)));
+          make_read_only_tier(store::open_place(*view_.files_, view_.nodes_[node].directory)));
     };
     add(own);
     for (std::size_t other = 0; other < view_.nodes_.size(); ++other)
@@ -182,7 +178,7 @@ void StoreScan::count_identity(const vote::Identity& identity, const NodeView& n
 }
 
 void StoreScan::read_record(NodeView& node, const FoundFile& file) {
-  auto tier = make_read_only_tier(make_place(*view_.files_, node.directory));
+  auto tier = make_read_only_tier(store::open_place(*view_.files_, node.directory));
   auto bytes = store::read_whole(*tier, file.name, format::check_run_record_front);
   if (!bytes && bytes.error().code() == Code::not_found) {
     vanished_ = true;
@@ -220,7 +216,7 @@ void StoreScan::read_manifest(std::size_t index, const FoundFile& file) {
   VersionView& version = versions_[key];
   version.key = key;
   PartView part{.rank = file.parsed->rank, .node = index};
-  auto tier = make_read_only_tier(make_place(*view_.files_, node.directory));
+  auto tier = make_read_only_tier(store::open_place(*view_.files_, node.directory));
   auto manifest = vote::load_manifest(*tier, key, part.rank, {});
   if (!manifest && manifest.error().code() == Code::not_found) {
     vanished_ = true;

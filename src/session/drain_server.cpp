@@ -4,8 +4,7 @@
 #include "base/try.hpp"
 #include "fingerprint/hasher.hpp"
 #include "session/pulse.hpp"
-#include "store/bundled_tier.hpp"
-#include "store/overlay_tier.hpp"
+#include "store/places.hpp"
 
 #include <limits>
 
@@ -13,14 +12,6 @@ namespace belay::session {
 namespace {
 
 constexpr std::uint64_t kForEverNs = std::numeric_limits<std::uint64_t>::max() / 2;
-
-std::unique_ptr<store::Tier> open_places(os::Files& files,
-                                         const std::vector<std::string>& directories) {
-  std::vector<std::unique_ptr<store::Tier>> places;
-  for (const std::string& directory : directories)
-    places.push_back(store::make_bundled_tier(store::make_local_tier(files, directory)));
-  return store::make_overlay_tier(std::move(places));
-}
 
 }  // namespace
 
@@ -58,9 +49,9 @@ DrainReport DrainServer::answer(std::span<const std::byte> order) {
 }
 
 Result<DrainReport> DrainServer::drain(DrainOrder order) {
-  const auto nodes = open_places(means_.files, order.nodes);
-  const auto global = open_places(means_.files, order.global);
-  const auto sight = open_places(means_.files, order.sight);
+  const auto nodes = store::open_places(means_.files, order.nodes);
+  const auto global = store::open_places(means_.files, order.global);
+  const auto sight = store::open_places(means_.files, order.sight);
   const auto hasher = fingerprint::make_hasher(order.version.hash, order.version.origin.seed);
   if (!hasher) return fail(Code::unsupported, "the hash of this store is not offered here");
   Drain drain({*nodes, *global, *sight, *hasher, *means_.chooser, means_.clock, means_.log,

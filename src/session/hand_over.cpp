@@ -51,6 +51,16 @@ T get_one(format::WireReader& reader) {
   return {};
 }
 
+void put_error(format::WireWriter& writer, const Error& error) {
+  writer.field(static_cast<std::uint32_t>(error.code()));
+  put_text(writer, error.message());
+}
+
+Error get_error(format::WireReader& reader) {
+  const auto code = static_cast<Code>(reader.field<std::uint32_t>());
+  return {code, get_text(reader)};
+}
+
 void put_texts(format::WireWriter& writer, const std::vector<std::string>& texts) {
   writer.field(std::uint64_t{texts.size()});
   for (const std::string& text : texts) put_text(writer, text);
@@ -175,10 +185,7 @@ Result<Bytes> encode_report(const Outcome& outcome) {
   Bytes bytes = encode_notice(Notice::report);
   format::WireWriter writer(bytes);
   writer.field(static_cast<std::uint8_t>(outcome.voted));
-  if (outcome.error) {
-    writer.field(static_cast<std::uint32_t>(outcome.error->code()));
-    put_text(writer, outcome.error->message());
-  }
+  if (outcome.error) put_error(writer, *outcome.error);
   if (!outcome.voted) return bytes;
   BELAY_TRY(put_manifest(writer, outcome.manifest));
   put_shares(writer, outcome.shares);
@@ -195,8 +202,7 @@ Result<Outcome> decode_report(std::span<const std::byte> bytes) {
   Outcome outcome;
   outcome.voted = reader.field<std::uint8_t>() != 0;
   if (!outcome.voted) {
-    const auto code = static_cast<Code>(reader.field<std::uint32_t>());
-    outcome.error = Error(code, get_text(reader));
+    outcome.error = get_error(reader);
     if (reader.failed()) return unreadable("a report of a failure");
     return outcome;
   }
@@ -266,10 +272,7 @@ Bytes encode_drain_report(const DrainReport& report) {
   Bytes bytes = encode_notice(Notice::drained);
   format::WireWriter writer(bytes);
   writer.field(static_cast<std::uint8_t>(report.result.has_value()));
-  if (!report.result) {
-    writer.field(static_cast<std::uint32_t>(report.result.error().code()));
-    put_text(writer, report.result.error().message());
-  }
+  if (!report.result) put_error(writer, report.result.error());
   put_list(writer, report.bundle ? std::vector{*report.bundle} : std::vector<SegmentId>{});
   put_list(writer, report.bundled);
   put_list(writer, report.damaged);
@@ -287,10 +290,7 @@ Bytes encode_drain_report(const DrainReport& report) {
 Result<DrainReport> decode_drain_report(std::span<const std::byte> bytes) {
   format::WireReader reader(bytes);
   DrainReport report;
-  if (reader.field<std::uint8_t>() == 0) {
-    const auto code = static_cast<Code>(reader.field<std::uint32_t>());
-    report.result = Unexpected(Error(code, get_text(reader)));
-  }
+  if (reader.field<std::uint8_t>() == 0) report.result = Unexpected(get_error(reader));
   const auto bundle = get_list<SegmentId>(reader);
   if (!bundle.empty()) report.bundle = bundle.front();
   report.bundled = get_list<SegmentId>(reader);

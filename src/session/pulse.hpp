@@ -2,6 +2,7 @@
 // A sign of life at regular times, for whoever waits for a process that works.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -33,7 +34,7 @@ class Pulse {
   /// Often enough for one who waits so long.
   static std::uint64_t period_ns(std::uint64_t timeout_ns) {
     constexpr std::uint64_t kMostNs = 1'000'000'000;
-    return timeout_ns / 4 + 1 < kMostNs ? timeout_ns / 4 + 1 : kMostNs;
+    return std::min(timeout_ns / 4 + 1, kMostNs);
   }
 
  private:

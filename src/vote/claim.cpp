@@ -4,8 +4,7 @@
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
-#include "store/bundled_tier.hpp"
-#include "store/overlay_tier.hpp"
+#include "store/places.hpp"
 #include "vote/agreement.hpp"
 #include "vote/publish.hpp"
 
@@ -116,14 +115,6 @@ Result<TakenLocks> take_locks(Surroundings& around, const Places& places,
   return taken;
 }
 
-std::unique_ptr<store::Tier> tier_of(Surroundings& around,
-                                     const std::vector<std::string>& directories) {
-  std::vector<std::unique_ptr<store::Tier>> tiers;
-  for (const std::string& directory : directories)
-    tiers.push_back(store::make_bundled_tier(store::make_local_tier(around.files, directory)));
-  return store::make_overlay_tier(std::move(tiers));
-}
-
 /// This node's directory, then those that no rank claims.
 Result<std::vector<std::string>> readable_directories(Surroundings& around, const Places& places,
                                                       const ClaimRequest& request) {
@@ -135,7 +126,7 @@ Result<std::vector<std::string>> readable_directories(Surroundings& around, cons
 Result<std::unique_ptr<store::Tier>> open_tier(Surroundings& around, const Places& places,
                                                const ClaimRequest& request) {
   BELAY_ASSIGN(const auto directories, readable_directories(around, places, request));
-  return tier_of(around, directories);
+  return store::open_places(around.files, directories);
 }
 
 /// Every directory of the global tier can be read by every rank.
@@ -150,7 +141,7 @@ Result<std::unique_ptr<store::Tier>> open_sight(Surroundings& around, const Clai
     for (store::Tier* const place : claim.global->tier->places()) add(place->place());
     for (const std::string& directory : claim.global->directories) add(directory);
   }
-  return tier_of(around, directories);
+  return store::open_places(around.files, directories);
 }
 
 /// Looks into this node's directory, sharing the work with its other ranks; into those that this
@@ -163,7 +154,7 @@ Result<OwnSurvey> survey_places(Surroundings& around, const Places& places,
   std::vector<std::unique_ptr<store::Tier>> tiers;
   std::vector<SurveyedPlace> surveyed;
   for (const std::string& directory : directories) {
-    tiers.push_back(store::make_bundled_tier(store::make_local_tier(around.files, directory)));
+    tiers.push_back(store::open_place(around.files, directory));
     SurveyedPlace place{tiers.back().get(), directory, 0, 0};
     if (directory == own) place.share = places.share, place.sharers = places.sharers;
     if (std::find(adopted.begin(), adopted.end(), directory) != adopted.end()) place.sharers = 1;

@@ -7,7 +7,7 @@
 #include "simulator/damage.hpp"
 #include "simulator/stripe_walk.hpp"
 #include "store/bundle.hpp"
-#include "store/bundled_tier.hpp"
+#include "store/places.hpp"
 #include "store/segment_file.hpp"
 #include "store/tier.hpp"
 
@@ -110,7 +110,7 @@ class Walk {
 
 /// With what lies in bundles.
 void Walk::look_into(const std::string& directory) {
-  const auto tier = store::make_bundled_tier(store::make_local_tier(files_, directory));
+  const auto tier = store::open_place(files_, directory);
   const auto names = tier->list();
   if (!names) return;
   for (const std::string& name : *names) look_at(*tier, name);

@@ -8,7 +8,7 @@
 namespace {
 
 constexpr int kCells = 128;
-constexpr int kSweeps = 8000;
+constexpr int kSweeps = 20000;
 constexpr double kRelaxation = 1.2;
 
 struct State {
