@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import unittest
 
-import read_parity
+import read_additions
 import read_store
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -28,6 +28,11 @@ WITH_BUNDLES = "bundles-3"
 FREE = ["codecs-3"]
 WITH_COPIES = "copies-2"
 WITH_STRIPES = "stripes-2"
+# Structures of payloads, which read_payload.py reads.
+IN_PAYLOADS = ["planes' header", "quiet that leaves groups out"]
+# Fields that are equal to the next one wherever a golden store has them.
+EQUAL = {"shard": ["k"], "rider": ["s"], "manifest": ["level", "level_k"],
+         "ledger": ["settle_ns", "detect_ns", "stage_ns", "wait_ns", "blocking_ns"]}
 DAMAGES = 200
 SEED = 1
 
@@ -63,6 +68,16 @@ def describe(store):
         versions.append({"run": version["run"], "version": version["version"],
                          "parent": version["ranks"][0]["parent_version"], "ranks": ranks})
     return versions, found["errors"] + [e for v in found["versions"] for e in v["errors"]]
+
+
+def misprints(structure, rows):
+    """What is wrong, and rows in which it is: each field in turn is at another offset, or has changed places."""
+    for i, (offset, *field) in enumerate(rows):
+        if offset != "...":
+            yield f"{field[1]} moved", [*rows[:i], (str(int(offset) + 1), *field), *rows[i + 1:]]
+        if i + 1 < len(rows) and field[1] not in EQUAL.get(structure, []):
+            next_offset, *next_field = rows[i + 1]
+            yield f"{field[1]} swapped", [*rows[:i], (offset, *next_field), (next_offset, *field), *rows[i + 2:]]
 
 
 class Damager:
@@ -172,6 +187,32 @@ class GoldenStores(unittest.TestCase):
             data += bytes.fromhex(rest.partition("|")[0])
         return data
 
+    def test_the_reader_understands_each_row_of_the_structures_of_the_document(self):
+        tables = dict(read_store.TABLE.findall(read_store.DOCUMENT))
+        self.assertEqual(len(tables), DOCUMENT.read_text(encoding="utf-8").count("| offset | type |"))
+        for structure, rows in tables.items():
+            self.assertEqual(len(read_store.STRUCTURES[structure]), rows.count("\n"), structure)
+
+    def test_a_wrong_row_in_a_structure_of_the_document_is_noticed(self):
+        stores = [HERE / name for name in ("example-1", WITH_BUNDLES, WITH_STRIPES, WITH_COPIES, "store-1")]
+        intact = {store: read_store.describe(store) for store in stores}
+        structures = {name: rows for name, rows in read_store.STRUCTURES.items() if name not in IN_PAYLOADS}
+        for structure, rows in structures.items():
+            self.addCleanup(read_store.STRUCTURES.update, {structure: rows})
+            for misprint, wrong in misprints(structure, rows):
+                with self.subTest(structure=structure, misprint=misprint):
+                    read_store.STRUCTURES[structure] = wrong
+                    self.assertTrue(any(self.differs(store, intact[store]) for store in stores))
+            read_store.STRUCTURES[structure] = rows
+        self.assertEqual(read_store.describe(stores[0]), intact[stores[0]])
+
+    @staticmethod
+    def differs(store, intact):
+        try:
+            return read_store.describe(store) != intact
+        except (LookupError, TypeError):  # a field that is not there, or is of another type
+            return True
+
     def test_the_reader_by_itself_tells_by_its_exit_code_whether_all_is_well(self):
         damaged = self.copy("store-1", "damaged")
         Damager(SEED).cut(damaged / "node-golden-host" / "manifest-000002-0000000003-000000")
@@ -275,10 +316,10 @@ class GoldenStores(unittest.TestCase):
         self.assertEqual((len(intact), complaints), (2, []))
         found, _ = read_store.read_files(store)
         self.assertEqual(len(found["shard"]), 16)
-        self.assertTrue(any(m["gap_bytes"] for shard in found["shard"].values() for m in shard["table"]), "no gap")
+        self.assertTrue(any(m["gap_bytes"] for shard in found["shard"].values() for m in shard["members"]), "no gap")
         for shard in found["shard"].values():
             self.assertTrue(shard["parity"])
-            self.assertEqual(read_parity.parity_of(shard, found["segment"]), shard["parity"])
+            self.assertEqual(read_additions.parity_of(shard, found), shard["parity"])
 
     def test_each_damaged_byte_of_a_shard_is_noticed_by_both_readers(self):
         damager = Damager(SEED)

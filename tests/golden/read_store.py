@@ -5,175 +5,246 @@
 usage: read_store.py STORE
 
 Prints as JSON the run records, every manifest, and the SHA-256 of every region. All is verified. Exit code 0: all is
-well, 1: damage, which includes versions of which a part is missing, 2: usage. Needs python3-xxhash. Here are manifests
-and what makes a version whole; read_fields.py has the tables of the document, read_segment.py and read_parity.py read
-the files that hold blocks.
+well, 1: damage, which includes versions of which a part is missing, 2: usage. Needs python3-xxhash. Structures are
+decoded by the tables of the document. What came later (codecs, shards, bundles) is in read_additions.py.
 """
 import hashlib
 import json
 import pathlib
 import re
-import struct
 import sys
 
-from read_fields import KINDS, Damage, Reader, fingerprint, key_of, require, round_up
-from read_parity import parity_of, read_shard
-from read_segment import read_bundle, read_segment
+from xxhash import xxh3_64_intdigest as sum64, xxh3_128_intdigest as sum128
 
-ELSEWHERE = 0xFFFFFFFF  # the rank of blocks that other ranks stored
+DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+TABLE = re.compile(r"^\| offset \| type \| field of (?:an?|the) (.+) \|\n\|[-|]+\n((?:\|.*\n)+)", re.M)
+ROW = re.compile(r"^\| (\d+|\.\.\.) \| (.+?) \| `(\w+)`(.*) \|$", re.M)
+LIMIT = re.compile(r", (at least )?(\d+)(?: to (\d+))?|, less than `(\w+)`")
+# By name of the structure, of each field: offset, type, name, and what else the document says.
+STRUCTURES = {structure: ROW.findall(rows) for structure, rows in TABLE.findall(DOCUMENT)}
+HASHES = re.findall(r"^\| \d+ \| (\w+)", DOCUMENT.split("| value | hash |")[1].split("\n\n")[0], re.M)
+KINDS = re.findall(r"\d+ (\w+)", DOCUMENT.split("\nKinds: ")[1].split(".")[0])
 SIX, TEN = "([0-9]{6}|[1-9][0-9]{6,})", "([0-9]{10}|[1-9][0-9]{10,})"
-NAME = re.compile(f"(settled)|(run)-{SIX}|(closed|retired)-{SIX}-{TEN}|"
-                  f"(segment|copy|shard|bundle|manifest)-{SIX}-{TEN}-{SIX}")
+NAME = re.compile(f"(settled)|(run)-{SIX}|(closed)-{SIX}-{TEN}|(segment|copy|shard|bundle|manifest)-{SIX}-{TEN}-{SIX}")
+ELSEWHERE = 0xFFFFFFFF  # the rank of blocks that other ranks stored
+CODECS = {}  # by number, what decodes (payload, raw_bytes)
+FOLLOW_UPS = []  # what looks at all files together: takes (store, found), gives errors
+
+
+def require(holds, message):
+    if not holds:
+        raise ValueError(message)
+
+
+def key_of(origin):
+    return origin["run"], origin["version"], origin["rank"]
+
+
+def fingerprint(block, hash_name="xxh3", seed=0):
+    if hash_name == "xxh3":
+        return sum128(block, seed).to_bytes(16, "little")
+    return hashlib.new(hash_name, seed.to_bytes(8, "little") + block).digest()[:16]
+
+
+class Reader:
+    """Takes from `data` one thing after the other."""
+
+    def __init__(self, data, at=0):
+        self.data, self.at = data, at
+
+    def take(self, count):
+        require(0 <= self.at <= len(self.data) - count, "the file ends too early")
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def finish(self, footer_bytes):
+        """Takes the zeros up to the footer; the file ends at the next multiple of 4096."""
+        require(not any(self.take(-(self.at + footer_bytes) % 4096)), "padding is not zero")
+        require(self.at + footer_bytes == len(self.data), "the size is not that of the contents")
+
+    def decode(self, kind, fields=None):
+        """What is here, of a type as the document has them; `fields` has the lengths that it names."""
+        count, times, unit = kind.rpartition(" times ")
+        if times:
+            return [self.decode(unit, fields) for _ in range(fields[count.strip("`")])]
+        if kind in STRUCTURES:
+            return self.decode_structure(kind)
+        if kind.startswith("up to a multiple of "):
+            return self.take(-self.at % int(kind.split()[5]))
+        if kind[1:].isdecimal():
+            return int.from_bytes(self.take(int(kind[1:]) // 8), "little", signed=kind[0] == "i")
+        name, length, none = re.fullmatch(r"(name of )?`?(\w+)`? bytes(, or none)?", kind).groups()
+        content = self.take(int(length) if length.isdecimal() else fields[length])
+        if not name:
+            return content
+        text = content.decode("utf-8")
+        require((text or none) and not re.search("[\0-\x1f\x7f-\x9f]", text), "a name is empty or has controls")
+        return text
+
+    def decode_structure(self, structure):
+        """The fields by name, without those that only say how long another is."""
+        start, fields, rows = self.at, {}, STRUCTURES[structure]
+        for offset, kind, name, text in rows:
+            at = self.at
+            require(offset in ("...", str(at - start)), f"{structure}: {name} is not at {offset}")
+            fields[name] = value = self.decode(kind, fields)
+            require(name != "magic" or value == text[3:-1].encode(), f"the magic is not {text[3:-1]}")
+            require(name != "reserved" or not any(value), f"{structure}: reserved bytes are not zero")
+            require(name != "checksum" or value == sum64(self.data[start:at]), f"{structure}: the checksum is wrong")
+        for _, _, name, text in rows:
+            check_limit(f"{structure}: {name}", fields[name], LIMIT.match(text), fields)
+        left_out = {"magic", "reserved", *re.findall("`(.+?)`", " ".join(kind for _, kind, _, _ in rows))}
+        return {name: value for name, value in fields.items() if name not in left_out}
+
+
+def check_limit(what, value, limit, fields):
+    """That a value is within what the document says behind its name, as "1 to 3" or "less than `ranks`"."""
+    if limit:
+        at_least, low, high, bound = limit.groups()
+        low, high = (0, fields[bound] - 1) if bound else (int(low), int(high or low))
+        require(low <= value and (at_least or value <= high), f"{what} is {value}, not {limit[0][2:]}")
 
 
 def read_record(data):
     reader = Reader(data)
-    record = reader.decode("run_record")
-    require(record.pop("size") == len(data) == 80 + record["application"] + record["host"], "the size is wrong")
-    record.update(application=reader.name(record["application"]), host=reader.name(record["host"], least=0))
-    reader.check_sum(0)
-    require(record["ranks"] > 0 and record.pop("format") == 1, "a run of no ranks, or not of format 1")
+    record = reader.decode("run record")
+    require(record["file_bytes"] == reader.at == len(data), "the size is not the one written")
     return record
 
 
+def read_segment(data):
+    """The header, with the entries, the blocks by entry, and whether there are damaged ones."""
+    segment, footer = Reader(data).decode("segment header"), Reader(data, len(data) - 64).decode("segment footer")
+    index = Reader(data, footer["index_offset"])
+    require((footer["format"], footer["header_checksum"], footer["index_checksum"]) ==
+            (segment["format"], segment["checksum"], sum64(data[index.at:-64])), "the footer is of another file")
+    extents = index.decode("`extents` times extent", footer)
+    entries = [tuple(entry.values()) for entry in index.decode("`entries` times entry", footer)]
+    index.finish(footer_bytes=64)
+    segment.update(data=data, file_bytes=len(data), entries=entries)
+    blocks = list(blocks_of(segment, extents, footer["index_offset"]))
+    segment["blocks"] = {entry: block for entry, block, verified in blocks if verified}
+    return {**segment, "damaged": not all(verified for _, _, verified in blocks)}
+
+
+def blocks_of(segment, extents, index_offset):
+    """Of each block that is in the extents, which are checked: entry, content, and whether the fingerprint is right."""
+    codecs = [extent["codec"] for extent in extents]
+    require((1 in codecs) == (segment["format"] == 2), "absent extents make format 2, and nothing else does")
+    require(segment["format"] != 2 or all(a != b for a, b in zip(codecs, codecs[1:])), "two extents alike")
+    require(sum(extent["entries"] for extent in extents) == len(segment["entries"]), "entries belong to no extent")
+    end, next_entry = 128 + segment["rider_bytes"], 0
+    for extent in extents:
+        begin, codec, encoded_bytes, raw_bytes = map(extent.get, ("offset", "codec", "encoded_bytes", "raw_bytes"))
+        raw, absent = codec == 0 and encoded_bytes == raw_bytes, codec == 1 and encoded_bytes == 0 and begin == end
+        encoded = segment["format"] == 3 and codec in CODECS and 0 < encoded_bytes < raw_bytes <= 64 << 20
+        require(raw or absent or encoded, "an extent is neither raw nor absent nor encoded")
+        require(end <= begin and begin + encoded_bytes <= index_offset, "an extent overlaps or leaves the payload")
+        require(extent["first_entry"] == next_entry, "an extent's entries are not those behind the last one's")
+        entries = segment["entries"][next_entry:next_entry + extent["entries"]]
+        end, next_entry = begin + encoded_bytes, next_entry + extent["entries"]
+        require(all(1 <= length <= segment["block_bytes"] for _, length in entries), "a block has no such length")
+        require(sum(length for _, length in entries) == raw_bytes, "an extent's blocks do not fill it")
+        payload = segment["data"][begin:end]
+        content = memoryview(CODECS[codec](payload, raw_bytes) if encoded else payload)
+        for name, length in entries if not absent else []:
+            block, content = content[:length], content[length:]
+            yield (name, length), block, fingerprint(block, HASHES[segment["hash"]], segment["seed"]) == name
+
+
 def read_manifest(data):
-    reader = Reader(data)
-    manifest, footer = reader.decode("manifest_header"), Reader(data, len(data) - 32).decode("manifest_footer")
-    require(manifest.pop("size") == footer["size"] == len(data), "the size is not the one written")
-    require(footer["checksum"] == fingerprint(data[:-16], "xxh3", 0), "the checksum does not match")
-    blocks, block_bytes = manifest["blocks"], manifest["block_bytes"]
-    manifest["ledger"] = Reader(manifest["ledger"]).decode("ledger")
-    manifest["application"] = reader.name(manifest["application"])
-    manifest["segments"] = reader.decode_all("segment", manifest["segments"])
-    manifest["regions"] = [read_region(reader) for _ in range(manifest["regions"])]
-    listed = [*map(key_of, manifest["segments"]), *(region["name"] for region in manifest["regions"])]
-    require(len(set(listed)) == len(listed), "a segment or a region is listed twice")
-    require(sum(-(-r["bytes"] // block_bytes) for r in manifest["regions"]) == blocks, "regions have other blocks")
-    reader.zeros_until(round_up(reader.at, 16))
-    manifest["fingerprints"], manifest["holders"] = reader.take(16 * blocks), reader.take(blocks)
-    require(max(manifest["holders"], default=-1) < check_segments(manifest), "a holder is not in the list")
-    require(round_up(reader.at + 32, 4096) == len(data), "the file is longer than its contents")
-    reader.zeros_until(len(data) - 32)
+    reader, footer = Reader(data), Reader(data, len(data) - 32).decode("manifest footer")
+    require(footer["file_checksum"] == fingerprint(data[:-16]), "the checksum does not match")
+    manifest = reader.decode("manifest")
+    reader.finish(footer_bytes=32)
+    require(manifest["file_bytes"] == footer["file_bytes"] == len(data), "the size is not the one written")
+    check_segments(manifest)
+    names = [region["name"] for region in manifest["regions"]]
+    require(len(set(names)) == len(names), "a region is listed twice")
+    blocks = sum(-(-region["bytes"] // manifest["block_bytes"]) for region in manifest["regions"])
+    require(blocks == len(manifest["holders"]), "the regions have another number of blocks")
     return manifest
 
 
-def read_region(reader):
-    region = reader.decode("region")
-    require(region["kind"] < len(KINDS) and region["element_bytes"] > 0, "elements that do not exist")
-    shape = list(struct.unpack(f"<{region['dimensions']}Q", reader.take(8 * region.pop("dimensions"))))
-    region.update(kind=KINDS[region["kind"]], name=reader.name(region["name"]), shape=shape)
-    return {**region, "type_name": reader.name(region["type_name"], least=0)}
-
-
 def check_segments(manifest):
-    """How many segments come first, which hold blocks; after them may come those of other ranks."""
+    """First come those that hold blocks, after them those of other ranks."""
     segments = manifest["segments"]
-    holds = [segment["rank"] in (manifest["rank"], ELSEWHERE) for segment in segments]
-    holding, others = segments[:sum(holds)], segments[sum(holds):]
-    elsewhere = [segment for segment in holding if segment["rank"] == ELSEWHERE]
-    require(len(holding) <= 250 and all(holds[:len(holding)]), "too many segments hold blocks, or not the first ones")
+    holding = [segment for segment in segments if segment["rank"] in (manifest["rank"], ELSEWHERE)]
+    elsewhere, others = [s for s in holding if s["rank"] == ELSEWHERE], segments[len(holding):]
+    require(len(set(map(key_of, segments))) == len(segments), "a segment is listed twice")
+    require(len(holding) <= 250 and holding == segments[:len(holding)], "too many hold blocks, or not the first ones")
+    require(max(manifest["holders"], default=-1) < len(holding), "a holder is not in the list")
     require(all(key_of(s)[:2] != (0, 0) and s["file_bytes"] == s["copies"] == 0 for s in elsewhere), "nowhere")
-    require(all(other["rank"] < manifest["ranks"] for other in others), "a segment of a rank that does not exist")
+    require(all(s["rank"] < manifest["ranks"] for s in others), "a segment of a rank that does not exist")
     require({key_of(s)[:2] for s in others} <= {key_of(s)[:2] for s in holding}, "no blocks of that version are held")
-    uses = (others or elsewhere or manifest["level"] or manifest["flags"]
-            or any(s["copies"] or s["nodes"] or s["shards"] for s in segments))
-    require(manifest["format"] == (2 if uses else 1), "the format is not that of the contents")
-    return len(holding)
+    uses = others or elsewhere or any(s["copies"] or s["nodes"] or s["shards"] for s in segments)
+    require(manifest["format"] == (2 if uses or manifest["level"] or manifest["flags"] else 1), "of another format")
 
 
 READERS = {"run": read_record, "settled": read_record, "closed": read_record, "segment": read_segment,
-           "copy": read_segment, "shard": read_shard, "bundle": read_bundle, "manifest": read_manifest}
+           "copy": read_segment, "manifest": read_manifest}
 
 
 def read_files(store):
-    """Contents by kind and numbers of the name (or path), and what is wrong. Other names are ignored."""
+    """By kind, and key of manifests or path of others: contents; and what is wrong. Other names are ignored."""
     found, errors = {kind: {} for kind in READERS}, []
-    for file in sorted(file for file in store.glob("node-*/*") if file.is_file()):
+    for file in sorted(store.glob("node-*/*")):
         match = NAME.fullmatch(file.name)
         kind, *numbers = filter(None, match.groups()) if match else [None]
-        key = tuple(map(int, numbers))
-        if kind not in READERS or any(n >> bits for n, bits in zip(key, (64, 64, 32))):
+        key, linked = tuple(map(int, numbers)), file.is_symlink() or file.parent.is_symlink()
+        if kind not in READERS or any(n >> bits for n, bits in zip(key, (64, 64, 32))) or linked or not file.is_file():
             continue
         try:
-            content = read_file(file, kind, key)
-            open_bundle(file, key, content, found)
-            found[kind].setdefault(key if kind in ("segment", "manifest") else file, content)
-            require(not content.get("bad_blocks"), "blocks do not match their fingerprints")
-        except (Damage, OSError) as error:
+            content = READERS[kind](file.read_bytes())
+            require(max(key[:2], default=0) <= 1 << 62, "no run or version has such a number")
+            named = zip(("run", "version", "rank"), key)
+            require(all(content.get(name, n) == n for name, n in named), "the name is that of another file")
+            require(kind != "segment" or content["format"] != 2, "a segment that lacks blocks")
+            require((content.get("rider_bytes", 0) > 0) == (kind == "bundle"), "only bundles have riders")
+            found[kind].setdefault(key if kind == "manifest" else file, content)
+            require(not content.get("damaged"), "blocks do not match their fingerprints")
+        except (ValueError, OSError) as error:
             errors.append((kind, key, f"{file.relative_to(store)}: {error}"))
+    later = [error for follow_up in FOLLOW_UPS for error in follow_up(store, found)]
     # A segment that no manifest lists may be unfinished.
     listed = {key_of(segment) for manifest in found["manifest"].values() for segment in manifest["segments"]}
-    none = [] if any(store.glob("node-*")) else ["there is no directory of a node"]
-    return found, none + [text for kind, key, text in errors if kind not in ("segment", "copy") or key in listed]
-
-
-def read_file(file, kind, key):
-    data = file.read_bytes()
-    content = {**READERS[kind](data), "file_bytes": len(data), **({"data": data} if kind == "segment" else {})}
-    require(max(key[:2], default=0) <= 1 << 62, "no run or version has such a number")
-    origin = key_of(content) if len(key) == 3 else (content["run"], *key[1:])
-    require(not key or origin == key, "the content is of another file than the name")
-    require(kind != "segment" or content["format"] != 2, "a segment that lacks blocks")
-    require(kind not in ("segment", "copy") or content["rider_bytes"] == 0, "a rider in a segment")
-    return content
-
-
-def open_bundle(file, key, content, found):
-    """What is in a bundle counts as if it were in files."""
-    for copy in content.pop("copies", []):
-        found["copy"][file, key_of(copy)] = copy
-    retired = file.with_name("retired" + file.name[len("bundle"):].rpartition("-")[0])
-    for rank, data in content.get("manifests", []) if not retired.exists() else []:
-        manifest = read_manifest(data)
-        require(key_of(manifest) == (*key[:2], rank), "a manifest of another version or rank")
-        found["manifest"].setdefault(key_of(manifest), {**manifest, "file_bytes": len(data)})
+    return found, later + [text for kind, key, text in errors if kind not in ("segment", "copy") or key in listed]
 
 
 def sources(holder, manifest, found):
-    """Files that may have the blocks of a holding segment: itself, its copies, and others that are listed."""
-    listed = set(map(key_of, manifest["segments"])) - {key_of(holder)}
+    """What may have the blocks of a segment: itself, other segments of its version that are listed, and copies."""
+    listed = {key_of(segment): segment["file_bytes"] for segment in manifest["segments"]}
     for kind in ("segment", "copy"):
-        for content in found[kind].values():
-            key, same_version = key_of(content), key_of(content)[:2] == key_of(holder)[:2]
-            whole = kind == "copy" or content["file_bytes"] == holder["file_bytes"]
-            if (key == key_of(holder) and whole) or (same_version and (key in listed or holder["rank"] == ELSEWHERE)):
-                yield content
-
-
-def region_content(manifest, region, number, found):
-    """The blocks of a region, the first of which is the `number`-th of the manifest."""
-    for start in range(0, region["bytes"], manifest["block_bytes"]):
-        holder = manifest["segments"][manifest["holders"][number]]
-        block = manifest["fingerprints"][16 * number:][:16], min(manifest["block_bytes"], region["bytes"] - start)
-        files = [f for f in sources(holder, manifest, found)
-                 if all(f[name] == manifest[name] for name in ("store", "seed", "hash"))]
-        content = next((f["blocks"][block] for f in files if block in f["blocks"]), None)
-        require(content is not None, f"block {number} of segment {key_of(holder)} is damaged or missing")
-        yield content
-        number += 1
+        for file in found[kind].values():
+            key, alike = key_of(file), all(file[name] == manifest[name] for name in ("store", "seed", "hash"))
+            counts = key[:2] == key_of(holder)[:2] and (key in listed or holder["rank"] == ELSEWHERE)
+            if alike and counts and (kind == "copy" or listed.get(key, file["file_bytes"]) == file["file_bytes"]):
+                yield file["blocks"]
 
 
 def describe_rank(manifest, found):
-    shown = {k: v for k, v in manifest.items() if k not in ("fingerprints", "holders", "file_bytes")}
-    number, shown["errors"] = 0, []
-    for region in shown["regions"]:
-        try:
-            region["sha256"] = hashlib.sha256(b"".join(region_content(manifest, region, number, found))).hexdigest()
-        except Damage as error:
-            region["sha256"] = None
-            shown["errors"].append(f"rank {manifest['rank']}: region {region['name']}: {error}")
-        number += -(-region["bytes"] // manifest["block_bytes"])
-    return shown
+    """The manifest, with the SHA-256 of each region, and what is wrong."""
+    fingerprints, holders, block_bytes = manifest.pop("fingerprints"), manifest.pop("holders"), manifest["block_bytes"]
+    held = {holder: list(sources(manifest["segments"][holder], manifest, found)) for holder in set(holders)}
+    errors, blocks = [], zip(fingerprints, holders)
+    for region in manifest["regions"]:
+        lengths = [min(block_bytes, region["bytes"] - at) for at in range(0, region["bytes"], block_bytes)]
+        content = [next((files[name, length] for files in held[holder] if (name, length) in files), None)
+                   for length, (name, holder) in zip(lengths, blocks)]
+        whole = None not in content
+        region["kind"] = KINDS[region["kind"]]
+        region["sha256"] = hashlib.sha256(b"".join(content)).hexdigest() if whole else None
+        errors += [f"rank {manifest['rank']}: blocks of region {region['name']} are damaged or missing"] * (not whole)
+    return {**manifest, "hash": HASHES[manifest["hash"]], "errors": errors}
 
 
 def describe(store):
     """Everything that the store holds, as main() prints it."""
     found, errors = read_files(store)
+    if not any(store.glob("node-*")):
+        errors.append("there is no directory of a node")
     if len({(content["store"], content["seed"]) for contents in found.values() for content in contents.values()}) > 1:
         errors.append("files of different stores are mixed")
-    for file, shard in found["shard"].items():
-        if parity_of(shard, found["segment"]) not in (None, shard["parity"]):
-            errors.append(f"{file.relative_to(store)}: the parity is not that of the members")
     versions = []
     for run, version in sorted({key[:2] for key in found["manifest"]}):
         ranks = [describe_rank(m, found) for key, m in sorted(found["manifest"].items()) if key[:2] == (run, version)]
@@ -192,9 +263,10 @@ def main(arguments):
         print(__doc__, file=sys.stderr)
         return 2
     found = describe(pathlib.Path(arguments[0]))
-    print(json.dumps(found, indent=2))
+    print(json.dumps(found, indent=2, default=lambda value: value[::-1].hex()))
     return 1 if found["errors"] or any(version["errors"] for version in found["versions"]) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    from read_additions import read_store  # this file, with what was added to it
+    sys.exit(read_store.main(sys.argv[1:]))
