@@ -31,7 +31,7 @@ WITH_STRIPES = "stripes-2"
 # Structures of payloads, which read_payload.py reads.
 IN_PAYLOADS = ["planes' header", "quiet that leaves groups out"]
 # Fields that are equal to the next one wherever a golden store has them.
-EQUAL = {"shard": ["k"], "rider": ["s"], "manifest": ["level", "level_k"],
+EQUAL = {"shard's description": ["k"], "rider's head": ["s"], "manifest": ["level", "level_k"],
          "ledger": ["settle_ns", "detect_ns", "stage_ns", "wait_ns", "blocking_ns"]}
 DAMAGES = 200
 SEED = 1

@@ -32,7 +32,7 @@ def read_shard(data):
     begin, end = footer["description_offset"], footer["description_offset"] + footer["description_bytes"]
     require(footer["description_checksum"] == sum64(data[begin:end]), "the description's checksum does not match")
     reader = Reader(data, begin)
-    shard = reader.decode("shard")
+    shard = reader.decode("shard's description")
     parity, zeros = data[:shard["parity_bytes"]], data[shard["parity_bytes"]:begin]
     require(len(parity) + len(zeros) == begin and len(zeros) == -len(parity) % 64 and not any(zeros), "wrong padding")
     for at in range(0, len(parity), 65536):
@@ -84,7 +84,7 @@ def check_parity(store, found):
 def read_bundle(data):
     """As read_segment(), with the copies of segments and the bytes of manifests that are in it."""
     bundle, reader = read_segment(data), Reader(data, 128)
-    rider = reader.decode("rider")
+    rider = reader.decode("rider's head")
     for listed in (list(map(key_of, rider["segments"])), [manifest["rank"] for manifest in rider["manifests"]]):
         require(all(a < b for a, b in zip(listed, listed[1:])), "the rider is out of order")
     bundle["copies"] = [{**bundle, **segment, "blocks": read_blocks(reader, segment, bundle)}
@@ -118,7 +118,7 @@ def open_bundles(store, found):
             for rank, data in bundle["manifests"] if not retired.exists() else []:
                 manifest = read_manifest(data)
                 require(key_of(manifest) == (*key_of(bundle)[:2], rank), "a manifest of another version or rank")
-                found["manifest"].setdefault(key_of(manifest), manifest)
+                found["manifest"][file, rank] = manifest
         except ValueError as error:
             yield f"{file.relative_to(store)}: {error}"
 

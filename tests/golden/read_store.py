@@ -18,9 +18,8 @@ from xxhash import xxh3_64_intdigest as sum64, xxh3_128_intdigest as sum128
 
 DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
 TABLE = re.compile(r"^\| offset \| type \| field of (?:an?|the) (.+) \|\n\|[-|]+\n((?:\|.*\n)+)", re.M)
-ROW = re.compile(r"^\| (\d+|\.\.\.) \| (.+?) \| `(\w+)`(.*) \|$", re.M)
-LIMIT = re.compile(r", (at least )?(\d+)(?: to (\d+))?|, less than `(\w+)`")
-# By name of the structure, of each field: offset, type, name, and what else the document says.
+ROW = re.compile(r"^\| (\d+|\.\.\.) \| (.+?) \| `(\w+)`(?:: `([A-Z]+)`)?"  # offset, type, name, what the magic is
+                 r"(?:, (\d+)(?: to (\d+))?|, at least (\d+)|, less than `(\w+)`)?.* \|$", re.M)  # limits
 STRUCTURES = {structure: ROW.findall(rows) for structure, rows in TABLE.findall(DOCUMENT)}
 HASHES = re.findall(r"^\| \d+ \| (\w+)", DOCUMENT.split("| value | hash |")[1].split("\n\n")[0], re.M)
 KINDS = re.findall(r"\d+ (\w+)", DOCUMENT.split("\nKinds: ")[1].split(".")[0])
@@ -84,25 +83,20 @@ class Reader:
     def decode_structure(self, structure):
         """The fields by name, without those that only say how long another is."""
         start, fields, rows = self.at, {}, STRUCTURES[structure]
-        for offset, kind, name, text in rows:
-            at = self.at
-            require(offset in ("...", str(at - start)), f"{structure}: {name} is not at {offset}")
+        for offset, kind, name, magic, *_ in rows:
+            at, where = self.at, f"{structure}: {name}"
+            require(offset in ("...", str(at - start)), f"{where} is not at {offset}")
             fields[name] = value = self.decode(kind, fields)
-            require(name != "magic" or value == text[3:-1].encode(), f"the magic is not {text[3:-1]}")
-            require(name != "reserved" or not any(value), f"{structure}: reserved bytes are not zero")
-            require(name != "checksum" or value == sum64(self.data[start:at]), f"{structure}: the checksum is wrong")
-        for _, _, name, text in rows:
-            check_limit(f"{structure}: {name}", fields[name], LIMIT.match(text), fields)
-        left_out = {"magic", "reserved", *re.findall("`(.+?)`", " ".join(kind for _, kind, _, _ in rows))}
+            require(name != "magic" or value == magic.encode(), f"the magic is not {magic}")
+            require(name != "reserved" or not any(value), f"{where} bytes are not zero")
+            require(name != "checksum" or value == sum64(self.data[start:at]), f"{where} does not match")
+        for _, _, name, _, low, high, least, bound in rows:
+            value, where = fields[name], f"{structure}: {name} {fields[name]}"
+            require(not low or int(low) <= value <= int(high or low), f"{where} is not in {low} to {high or low}")
+            require(not least or int(least) <= value, f"{where} is not at least {least}")
+            require(not bound or value < fields[bound], f"{where} is not less than {bound}")
+        left_out = {"magic", "reserved", *re.findall("`(.+?)`", " ".join(row[1] for row in rows))}
         return {name: value for name, value in fields.items() if name not in left_out}
-
-
-def check_limit(what, value, limit, fields):
-    """That a value is within what the document says behind its name, as "1 to 3" or "less than `ranks`"."""
-    if limit:
-        at_least, low, high, bound = limit.groups()
-        low, high = (0, fields[bound] - 1) if bound else (int(low), int(high or low))
-        require(low <= value and (at_least or value <= high), f"{what} is {value}, not {limit[0][2:]}")
 
 
 def read_record(data):
@@ -186,7 +180,7 @@ READERS = {"run": read_record, "settled": read_record, "closed": read_record, "s
 
 
 def read_files(store):
-    """By kind, and key of manifests or path of others: contents; and what is wrong. Other names are ignored."""
+    """Contents by kind and path, and what is wrong. Other names are ignored."""
     found, errors = {kind: {} for kind in READERS}, []
     for file in sorted(store.glob("node-*/*")):
         match = NAME.fullmatch(file.name)
@@ -201,7 +195,7 @@ def read_files(store):
             require(all(content.get(name, n) == n for name, n in named), "the name is that of another file")
             require(kind != "segment" or content["format"] != 2, "a segment that lacks blocks")
             require((content.get("rider_bytes", 0) > 0) == (kind == "bundle"), "only bundles have riders")
-            found[kind].setdefault(key if kind == "manifest" else file, content)
+            found[kind][file] = content
             require(not content.get("damaged"), "blocks do not match their fingerprints")
         except (ValueError, OSError) as error:
             errors.append((kind, key, f"{file.relative_to(store)}: {error}"))
@@ -231,10 +225,11 @@ def describe_rank(manifest, found):
         lengths = [min(block_bytes, region["bytes"] - at) for at in range(0, region["bytes"], block_bytes)]
         content = [next((files[name, length] for files in held[holder] if (name, length) in files), None)
                    for length, (name, holder) in zip(lengths, blocks)]
-        whole = None not in content
-        region["kind"] = KINDS[region["kind"]]
-        region["sha256"] = hashlib.sha256(b"".join(content)).hexdigest() if whole else None
-        errors += [f"rank {manifest['rank']}: blocks of region {region['name']} are damaged or missing"] * (not whole)
+        region.update(kind=KINDS[region["kind"]], sha256=None)
+        if None in content:
+            errors.append(f"rank {manifest['rank']}: blocks of region {region['name']} are damaged or missing")
+        else:
+            region["sha256"] = hashlib.sha256(b"".join(content)).hexdigest()
     return {**manifest, "hash": HASHES[manifest["hash"]], "errors": errors}
 
 
@@ -245,9 +240,9 @@ def describe(store):
         errors.append("there is no directory of a node")
     if len({(content["store"], content["seed"]) for contents in found.values() for content in contents.values()}) > 1:
         errors.append("files of different stores are mixed")
-    versions = []
-    for run, version in sorted({key[:2] for key in found["manifest"]}):
-        ranks = [describe_rank(m, found) for key, m in sorted(found["manifest"].items()) if key[:2] == (run, version)]
+    manifests, versions = {key_of(manifest): manifest for manifest in found["manifest"].values()}, []
+    for run, version in sorted({key[:2] for key in manifests}):
+        ranks = [describe_rank(manifests[key], found) for key in sorted(manifests) if key[:2] == (run, version)]
         wrong = [error for rank in ranks for error in rank["errors"]]
         if [(r["rank"], r["ranks"]) for r in ranks] != [(rank, len(ranks)) for rank in range(len(ranks))]:
             wrong.append(f"{len(ranks)} manifests are not those of all ranks")
