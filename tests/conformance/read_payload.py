@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decodes extents as section 8 of docs/format.md describes them, and nothing else: a second opinion on the codecs.
-LZ4 blocks are decoded here; frames of Zstandard by its library."""
+LZ4 blocks are decoded here; frames of Zstandard by its library. What cannot be decoded is a ValueError, LookupError or
+ArithmeticError."""
 import ctypes
-import struct
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
+from read_store import Reader, require  # noqa: E402
 
 RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
 DELTA3_ZSTD = 9
 ZSTD = ctypes.CDLL("libzstd.so.1")
 ZSTD.ZSTD_decompress.restype = ctypes.c_size_t
 ZSTD.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
-
-
-class Damage(Exception):
-    """What is wrong with a payload."""
-
-
-def require(holds, message):
-    if not holds:
-        raise Damage(message)
 
 
 def zstd_frame(data, size):
@@ -64,42 +60,40 @@ def from_residuals(body, number, strides, order):
 
 
 def planes(codec, data, raw_bytes):
-    record, number, big_endian, count = struct.unpack_from("<4B", data)
-    strides = struct.unpack_from(f"<{count}Q", data, 4)
-    at = 4 + 8 * count + raw_bytes % record
-    tail = data[4 + 8 * count:at]
+    reader = Reader(data)
+    header = reader.decode("planes' header")
+    record, number, strides = header["record"], header["number"], header["strides"]
+    tail = reader.take(raw_bytes % record)
     records, body = raw_bytes // record, bytearray(raw_bytes // record * record)
     for place in range(record if records else 0):
-        stored, = struct.unpack_from("<I", data, at)
-        plane = data[at + 4:at + 4 + stored]
-        at += 4 + stored
-        if stored == 1:
+        plane = reader.take(reader.decode("u32"))
+        if len(plane) == 1:
             plane = plane * records
-        elif stored < records:
+        elif len(plane) < records:
             plane = (lz4_block if codec in (LZ4, SHUFFLE_LZ4) else zstd_frame)(plane, records)
         body[place::record] = plane
-    require(at == len(data), "bytes follow the last plane")
+    require(reader.at == len(data), "bytes follow the last plane")
     if strides:
-        body = from_residuals(body, number, strides, "big" if big_endian else "little")
+        body = from_residuals(body, number, strides, "big" if header["big_endian"] else "little")
     return bytes(body) + tail
 
 
 def loud(codec, data, raw_bytes):
     """Planes, with the quiet groups that were left out."""
-    step = data[0]
-    if step == 0:
+    if data[0] == 0:
         return planes(codec, data[1:], raw_bytes)
-    kept_bytes, map_stored = struct.unpack_from("<II", data, 1)
-    require(kept_bytes <= raw_bytes, "more is kept than there is")
-    kept_map = zstd_frame(data[9:9 + map_stored], (raw_bytes // 64 + 7) // 8)
-    kept, raw, at = planes(codec, data[9 + map_stored:], kept_bytes), bytearray(), 0
+    reader = Reader(data)
+    quiet = reader.decode("quiet that leaves groups out")
+    require(quiet["kept"] <= raw_bytes, "more is kept than there is")
+    kept_map = zstd_frame(quiet["map"], (raw_bytes // 64 + 7) // 8)
+    kept, raw, at = planes(codec, data[reader.at:], quiet["kept"]), bytearray(), 0
     for group in range(raw_bytes // 64):
         if kept_map[group // 8] >> group % 8 & 1:
             raw += kept[at:at + 64]
             at += 64
         else:
             for _ in range(64):
-                raw.append(raw[-step])
+                raw.append(raw[-quiet["step"]])
     require(len(kept) - at == raw_bytes % 64, "not what the map says")
     return bytes(raw + kept[at:])
 
