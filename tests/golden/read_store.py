@@ -91,7 +91,7 @@ class Reader:
             require(name != "reserved" or not any(value), f"{where} bytes are not zero")
             require(name != "checksum" or value == sum64(self.data[start:at]), f"{where} does not match")
         for _, _, name, _, low, high, least, bound in rows:
-            value, where = fields[name], f"{structure}: {name} {fields[name]}"
+            value, where = fields[name], f"{structure}: {name}"
             require(not low or int(low) <= value <= int(high or low), f"{where} is not in {low} to {high or low}")
             require(not least or int(least) <= value, f"{where} is not at least {least}")
             require(not bound or value < fields[bound], f"{where} is not less than {bound}")
