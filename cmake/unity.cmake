@@ -7,8 +7,10 @@ set(belay_separate
     src/codec/kernels_avx2.cpp
     src/codec/kernels_plain.cpp
     src/codec/kernels_test.cpp
+    src/codec/leads.cpp
     src/codec/residuals_test.cpp
     src/codec/sampling.cpp
+    src/codec/zstd.cpp
     src/comm/exchange_check.cpp # install.cmake picks its object, and those of src/os
     src/dedup/plan_properties_test.cpp
     src/dedup/replication_plan.cpp

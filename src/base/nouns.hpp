@@ -68,8 +68,12 @@ enum class CodecId : std::uint16_t {
   lorenzo_zstd = 7,  ///< differences along all dimensions, shuffled
   zstd_long = 8,     ///< no transform, and a window as large as the extent
   delta3_zstd = 9,   ///< differences three times, shuffled
+  delta1_bits = 10,  ///< differences of neighbours, by leads and bits
+  delta2_bits = 11,
+  delta3_bits = 12,
+  lorenzo_bits = 13,
 };
-inline constexpr CodecId kLastCodec = CodecId::delta3_zstd;
+inline constexpr CodecId kLastCodec = CodecId::lorenzo_bits;
 
 /// How blocks are named. The values are part of the file format.
 enum class HashKind : std::uint8_t { xxh3 = 0, md5 = 1, sha1 = 2, sha256 = 3 };

@@ -79,6 +79,7 @@ struct Variable {
   double part = 0;                ///< encoded bytes for each raw one; 0: not encoded since
   bool has_drifted = false;
   bool is_glanced = false;  ///< which counts until it is sampled
+  double loud = 0;          ///< when it was glanced at, the part that is not quiet
 
   bool is_due(const Elements& now, std::size_t raw_bytes, double bandwidth) const {
     if (fixed) return false;
@@ -97,11 +98,16 @@ struct Variable {
   bool is_new() const { return !fixed && sample_bytes == 0 && !is_glanced; }
   bool needs_glance(std::size_t raw_bytes) const {
     if (fixed || sample_bytes > 0 || codec->id() == CodecId::raw) return false;
-    return is_glanced ? has_drifted : sums.raw_bytes + raw_bytes >= kWorthGlance;
+    return is_glanced || sums.raw_bytes + raw_bytes >= kWorthGlance;
   }
-  const Codec* take_glance(const Codec* smallest) {
+  /// Since it was last glanced at.
+  bool has_changed(double loud_now) const {
+    return !is_glanced || has_drifted || part_drifted(loud_now, loud);
+  }
+  const Codec* take_glance(const Codec* smallest, double loud_now) {
     if (sample_bytes == 0) codec = smallest;  // else another thread has sampled it meanwhile
     is_glanced = true;
+    loud = loud_now;
     part = 0;
     has_drifted = false;
     return codec;
@@ -192,9 +198,11 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
   if (!known.is_due(elements, raw.size(), bandwidth) &&
       !known.no_longer_noise(elements, raw, workspace)) {
     if (!known.needs_glance(raw.size())) return *known.codec;
+    const double loud = loud_part(elements, raw);
+    if (!known.has_changed(loud)) return *known.codec;
     const Codec* const smallest = codec::smallest(elements, raw, workspace);
     const std::lock_guard lock(state_->mutex);
-    return *state_->known(variable).take_glance(smallest);
+    return *state_->known(variable).take_glance(smallest, loud);
   }
   const Codec* const former = known.sample_bytes > 0 ? known.codec : nullptr;
   // Others may choose meanwhile; two that sample the same variable at once both learn something.

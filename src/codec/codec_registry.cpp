@@ -7,27 +7,36 @@
 
 namespace belay::codec {
 
-using Library = PlaneCodec::Library;
+using Form = PlaneCodec::Form;
 
 std::span<const Codec* const> all_codecs() {
   static const RawCodec raw;
-  static const PlaneCodec lz4(CodecId::lz4, "lz4", Transform::none, Library::lz4);
+  static const PlaneCodec lz4(CodecId::lz4, "lz4", Transform::none, Form::lz4_planes);
   static const PlaneCodec shuffle_lz4(CodecId::shuffle_lz4, "shuffle-lz4", Transform::shuffle,
-                                      Library::lz4);
+                                      Form::lz4_planes);
   static const PlaneCodec shuffle_zstd(CodecId::shuffle_zstd, "shuffle-zstd", Transform::shuffle,
-                                       Library::zstd);
+                                       Form::zstd_planes);
   static const PlaneCodec delta1_zstd(CodecId::delta1_zstd, "delta1-zstd", Transform::delta1,
-                                      Library::zstd);
+                                      Form::zstd_planes);
   static const PlaneCodec delta2_zstd(CodecId::delta2_zstd, "delta2-zstd", Transform::delta2,
-                                      Library::zstd);
+                                      Form::zstd_planes);
   static const PlaneCodec lorenzo_zstd(CodecId::lorenzo_zstd, "lorenzo-zstd", Transform::lorenzo,
-                                       Library::zstd);
+                                       Form::zstd_planes);
   static const ZstdLongCodec zstd_long;
   static const PlaneCodec delta3_zstd(CodecId::delta3_zstd, "delta3-zstd", Transform::delta3,
-                                      Library::zstd);
-  static const std::array<const Codec*, 9> codecs = {&raw,          &lz4,         &shuffle_lz4,
-                                                     &shuffle_zstd, &delta1_zstd, &delta2_zstd,
-                                                     &lorenzo_zstd, &zstd_long,   &delta3_zstd};
+                                      Form::zstd_planes);
+  static const PlaneCodec delta1_bits(CodecId::delta1_bits, "delta1-bits", Transform::delta1,
+                                      Form::zstd_leads);
+  static const PlaneCodec delta2_bits(CodecId::delta2_bits, "delta2-bits", Transform::delta2,
+                                      Form::zstd_leads);
+  static const PlaneCodec delta3_bits(CodecId::delta3_bits, "delta3-bits", Transform::delta3,
+                                      Form::zstd_leads);
+  static const PlaneCodec lorenzo_bits(CodecId::lorenzo_bits, "lorenzo-bits", Transform::lorenzo,
+                                       Form::zstd_leads);
+  static const std::array<const Codec*, 13> codecs = {
+      &raw,         &lz4,          &shuffle_lz4, &shuffle_zstd, &delta1_zstd,
+      &delta2_zstd, &lorenzo_zstd, &zstd_long,   &delta3_zstd,  &delta1_bits,
+      &delta2_bits, &delta3_bits,  &lorenzo_bits};
   return codecs;
 }
 

@@ -15,7 +15,12 @@ class Compressor {
   virtual ~Compressor() = default;
   /// Bytes of `to` that it filled. 0: it does not fit. REQUIRES: from is not empty.
   virtual std::size_t compress(std::span<const std::byte> from, std::span<std::byte> to) = 0;
-  /// Fills all of `to`; false: `from` is not what compress() makes of so many bytes.
+  /// The same, by how often each byte is there, without a search for what is there again. 0, too,
+  /// if it has no such way.
+  virtual std::size_t compress_symbols(std::span<const std::byte>, std::span<std::byte>) {
+    return 0;
+  }
+  /// Fills all of `to`; false: `from` is not what these make of so many bytes.
   virtual bool decompress(std::span<const std::byte> from, std::span<std::byte> to) = 0;
 };
 
@@ -39,12 +44,17 @@ class Zstd : public Compressor {
   };
   Zstd(Workspace& workspace, Effort effort) : workspace_(workspace), effort_(effort) {}
   std::size_t compress(std::span<const std::byte> from, std::span<std::byte> to) override;
+  std::size_t compress_symbols(std::span<const std::byte> from, std::span<std::byte> to) override;
   bool decompress(std::span<const std::byte> from, std::span<std::byte> to) override;
 
  private:
+  void prepare(std::size_t bytes);
+  std::size_t frame(std::span<const std::byte> from, std::span<std::byte> to);
+
   Workspace& workspace_;
   const Effort effort_;
   ZSTD_CCtx_s* encoder_ = nullptr;
+  bool searches_ = true;
 };
 
 }  // namespace belay::codec

@@ -5,11 +5,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace belay::codec {
 
 /// Pointers need no alignment. Numbers are unsigned and wrap.
 struct Kernels {
+  static constexpr std::size_t kBitsRoom = 16;
+
   /// Byte b of record r goes to to[b * plane + r]. REQUIRES: no overlap, plane >= records.
   void (*shuffle)(std::size_t record, std::size_t records, const std::byte* from, std::size_t plane,
                   std::byte* to);
@@ -31,6 +34,16 @@ struct Kernels {
     void (*fold)(std::size_t numbers, std::byte* to);
     void (*unfold)(std::size_t numbers, std::byte* to);
     void (*swap)(std::size_t numbers, std::byte* to);
+    /// leads[i] becomes the lead of number i, and the bits below it follow the `filled` ones in
+    /// `bits`, the lowest first: of a number of n > 2 bits the lowest n - 2, and with n - 2 = e its
+    /// lead is 2e + (number >> e); less than 4 are their own lead. How many bits are filled then.
+    /// REQUIRES: kBitsRoom after the last.
+    std::uint64_t (*pack)(std::size_t numbers, const std::byte* from, std::byte* leads,
+                          std::byte* bits, std::uint64_t filled);
+    /// The inverse, from the bits after the `taken` ones. How many are taken then. REQUIRES: leads
+    /// as pack() makes them, and that many bits.
+    std::uint64_t (*unpack)(std::size_t numbers, const std::byte* leads,
+                            std::span<const std::byte> bits, std::uint64_t taken, std::byte* to);
   };
   std::array<Numbers, 4> numbers;  ///< of 1, 2, 4 and 8 bytes
 

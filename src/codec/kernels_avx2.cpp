@@ -6,8 +6,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define BELAY_AVX2 [[gnu::target("avx2")]]
-#define BELAY_AVX2_INLINE [[gnu::target("avx2"), gnu::always_inline]] inline
+#define BELAY_AVX2 [[gnu::target("avx2,bmi,bmi2")]]
+#define BELAY_AVX2_INLINE [[gnu::target("avx2,bmi,bmi2"), gnu::always_inline]] inline
 
 namespace belay::codec {
 namespace {
@@ -101,12 +101,29 @@ template <class T>
 BELAY_AVX2 void swap(std::size_t numbers, std::byte* to) {
   swap_numbers<T>(numbers, to);
 }
+template <class T>
+BELAY_AVX2 std::uint64_t pack(std::size_t numbers, const std::byte* from, std::byte* leads,
+                              std::byte* bits, std::uint64_t filled) {
+  return pack_numbers<T>(numbers, from, leads, bits, filled);
+}
+template <class T>
+BELAY_AVX2 std::uint64_t unpack(std::size_t numbers, const std::byte* leads,
+                                std::span<const std::byte> bits, std::uint64_t taken,
+                                std::byte* to) {
+  return unpack_numbers<T>(numbers, leads, bits, taken, to);
+}
 
 template <class T>
-constexpr Kernels::Numbers kNumbers = {add<T, false, true>, add<T, false, false>,
-                                       add<T, true, true>,  add<T, true, false>,
-                                       accumulate<T>,       fold<T>,
-                                       unfold<T>,           swap<T>};
+constexpr Kernels::Numbers kNumbers = {add<T, false, true>,
+                                       add<T, false, false>,
+                                       add<T, true, true>,
+                                       add<T, true, false>,
+                                       accumulate<T>,
+                                       fold<T>,
+                                       unfold<T>,
+                                       swap<T>,
+                                       pack<T>,
+                                       unpack<T>};
 
 constexpr Kernels kAvx2 = {shuffle,
                            unshuffle,
@@ -115,7 +132,9 @@ constexpr Kernels kAvx2 = {shuffle,
 
 }  // namespace
 
-const Kernels* avx2_kernels() { return __builtin_cpu_supports("avx2") ? &kAvx2 : nullptr; }
+const Kernels* avx2_kernels() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? &kAvx2 : nullptr;
+}
 
 }  // namespace belay::codec
 

@@ -35,12 +35,28 @@ template <class T>
 void swap(std::size_t numbers, std::byte* to) {
   swap_numbers<T>(numbers, to);
 }
+template <class T>
+std::uint64_t pack(std::size_t numbers, const std::byte* from, std::byte* leads, std::byte* bits,
+                   std::uint64_t filled) {
+  return pack_numbers<T>(numbers, from, leads, bits, filled);
+}
+template <class T>
+std::uint64_t unpack(std::size_t numbers, const std::byte* leads, std::span<const std::byte> bits,
+                     std::uint64_t taken, std::byte* to) {
+  return unpack_numbers<T>(numbers, leads, bits, taken, to);
+}
 
 template <class T>
-constexpr Kernels::Numbers kNumbers = {add<T, false, true>, add<T, false, false>,
-                                       add<T, true, true>,  add<T, true, false>,
-                                       accumulate<T>,       fold<T>,
-                                       unfold<T>,           swap<T>};
+constexpr Kernels::Numbers kNumbers = {add<T, false, true>,
+                                       add<T, false, false>,
+                                       add<T, true, true>,
+                                       add<T, true, false>,
+                                       accumulate<T>,
+                                       fold<T>,
+                                       unfold<T>,
+                                       swap<T>,
+                                       pack<T>,
+                                       unpack<T>};
 
 constexpr Kernels kPlain = {shuffle,
                             unshuffle,

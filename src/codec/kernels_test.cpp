@@ -88,6 +88,60 @@ TEST(NumberKernels, OfAllProcessorsAgree) {
         [&](const Numbers& k, std::size_t n, std::byte* to) { k.accumulate(n, stride, to); });
 }
 
+/// Numbers of all widths, 0 and the widest among them.
+Bytes of_all_widths(std::size_t width, std::size_t count) {
+  std::mt19937_64 random(count);
+  Bytes bytes(width * count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const unsigned bits = static_cast<unsigned>(random() % (8 * width + 1));
+    const std::uint64_t number = bits == 0 ? 0 : random() >> (64 - bits);
+    std::memcpy(bytes.data() + width * i, &number, width);
+  }
+  return bytes;
+}
+
+TEST(NumberKernels, PackNumbersByTheirLeadsAndBack) {
+  for (const std::size_t width : kWidths)
+    for (const std::size_t count : kCounts)
+      for (const std::uint64_t before : {0u, 3u, 8u, 15u}) {
+        const Bytes from = of_all_widths(width, count);
+        Bytes leads[2], bits[2], back(from.size());
+        std::uint64_t filled[2];
+        for (const int best : {0, 1}) {
+          const auto& kernels = (best ? best_kernels() : plain_kernels()).of(width);
+          leads[best].resize(count);
+          bits[best].resize(2 + width * count + Kernels::kBitsRoom);
+          filled[best] =
+              kernels.pack(count, from.data(), leads[best].data(), bits[best].data(), before);
+        }
+        ASSERT_EQ(filled[0], filled[1]);
+        ASSERT_EQ(leads[0], leads[1]);
+        bits[0].resize((filled[0] + 7) / 8);
+        bits[1].resize((filled[0] + 7) / 8);
+        ASSERT_EQ(bits[0], bits[1]);
+        for (const int best : {0, 1}) {
+          const auto& kernels = (best ? best_kernels() : plain_kernels()).of(width);
+          std::fill(back.begin(), back.end(), std::byte{0xA5});
+          ASSERT_EQ(kernels.unpack(count, leads[0].data(), bits[0], before, back.data()),
+                    filled[0]);
+          ASSERT_EQ(back, from) << width << " " << count << " " << before;
+        }
+      }
+}
+
+TEST(NumberKernels, PackWhatIsBelowTheHighestTwoBits) {
+  const std::vector<std::uint32_t> numbers = {0, 1, 3, 5, 0xC0000003u, 6};
+  Bytes from(24), leads(6), bits(24 + Kernels::kBitsRoom);
+  std::memcpy(from.data(), numbers.data(), from.size());
+  EXPECT_EQ(best_kernels().of(4).pack(6, from.data(), leads.data(), bits.data(), 0), 1u + 30 + 1);
+  const Bytes expected = {std::byte{0}, std::byte{1},  std::byte{3},
+                          std::byte{4}, std::byte{63}, std::byte{5}};
+  EXPECT_EQ(leads, expected);
+  std::uint32_t packed = 0;
+  std::memcpy(&packed, bits.data(), sizeof packed);
+  EXPECT_EQ(packed, 1u | 3u << 1 | 0u << 31);
+}
+
 TEST(NumberKernels, AddAndSubtractWrapping) {
   const Bytes more = noise(4 * 100, 2);
   Bytes sums = noise(4 * 100);

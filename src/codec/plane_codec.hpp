@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codecs that take an extent apart into planes of bytes and compress each plane.
+// The codecs that take an extent apart, into planes of bytes or leads and bits, and compress what
+// can be.
 #pragma once
 
 #include "codec/codec.hpp"
@@ -10,10 +11,14 @@ namespace belay::codec {
 /// Encodes at most 1 GiB: of more it says that it does not fit.
 class PlaneCodec : public Codec {
  public:
-  enum class Library { lz4, zstd };
+  enum class Form {
+    lz4_planes,
+    zstd_planes,
+    zstd_leads,  ///< of residuals; planes where there are none
+  };
 
-  constexpr PlaneCodec(CodecId id, std::string_view name, Transform transform, Library library)
-      : id_(id), name_(name), transform_(transform), library_(library) {}
+  constexpr PlaneCodec(CodecId id, std::string_view name, Transform transform, Form form)
+      : id_(id), name_(name), transform_(transform), form_(form) {}
 
   CodecId id() const override { return id_; }
   std::string_view name() const override { return name_; }
@@ -32,7 +37,7 @@ class PlaneCodec : public Codec {
   const CodecId id_;
   const std::string_view name_;
   const Transform transform_;
-  const Library library_;
+  const Form form_;
 };
 
 }  // namespace belay::codec

@@ -25,7 +25,7 @@ struct Size {
 /// With several codecs to try, more would take longer than a good choice saves on the extent.
 /// Numbers that are noise in most bytes need enough for PlaneCodec to notice, as it will.
 constexpr Size kSample = {1.0 / 32, 64 << 10, 288 << 10, 288 << 10};
-constexpr Size kGlance = {1.0 / 256, 8 << 10, 8 << 10, 32 << 10};
+constexpr Size kGlance = {1.0 / 256, 8 << 10, 32 << 10, 32 << 10};
 /// Of a sample from one place: large enough for what is there again to show, but not for much that
 /// is quiet.
 constexpr std::size_t kPiece = 32 << 10;
@@ -40,6 +40,12 @@ constexpr std::size_t kFarBytes = 4 << 20;
 constexpr std::size_t kAgainBytes = 512 << 10;
 /// Of an extent that is nearly all quiet: fewer bytes that are not are not worth trying much.
 constexpr double kLeastLoud = 768 << 10;
+/// At a glance, all that is not quiet is tried if it is no more than this.
+constexpr std::size_t kMostAll = 64 << 10;
+constexpr double kMuchSmaller = 0.1;
+/// What the map of quiet groups takes of a small extent, and what is one.
+constexpr double kMapBytes = 40;
+constexpr std::size_t kMapCounts = 512 << 10;
 /// What a smaller size may cost: this part of the time, or of what writing it raw would take;
 /// docs/decisions/0014-codecs.md.
 constexpr double kAsGood = 0.03;
@@ -58,7 +64,7 @@ std::size_t element_bytes(const Elements& elements) {
 
 /// What a quiet byte takes: most leave groups of them out.
 double quiet_byte_s(CodecId id) {
-  if (id == CodecId::lorenzo_zstd) return 0.4e-9;
+  if (id == CodecId::lorenzo_zstd || id == CodecId::lorenzo_bits) return 0.4e-9;
   return id == CodecId::zstd_long ? 0.18e-9 : 0.06e-9;
 }
 
@@ -101,6 +107,20 @@ class Field {
       end = std::copy(taken.begin(), taken.end(), end);
     }
     return room;
+  }
+
+  /// All that is not quiet, one after the other; empty: it is more than that.
+  Piece all_loud(std::size_t most, Workspace& workspace) const {
+    if (loud_bytes() > double(most) || raw_.size() < kLooks * kGroup) return {};
+    const auto room = workspace.sample(most + kGroup);
+    std::byte* end = room.data();
+    std::byte* const last = end + most;
+    for (std::size_t at = 0; at + kGroup <= raw_.size(); at += kGroup) {
+      if (at > 0 && groups_.is_quiet(raw_.data() + at)) continue;
+      if (end >= last) return {};
+      end = std::copy_n(raw_.begin() + static_cast<std::ptrdiff_t>(at), kGroup, end);
+    }
+    return room.first(static_cast<std::size_t>(end - room.data()));
   }
 
   /// Not quiet, of a part of it.
@@ -245,7 +265,17 @@ class Contest {
   std::vector<Trial> trials_;    ///< the first is raw
 };
 
-/// Those that compress planes with Zstandard: the shuffle alone, and as many differences as make it
+/// What is made of residuals. Planes suit those that repeat; leads those of measured numbers,
+/// which are noise below.
+struct Forms {
+  CodecId delta1, delta2, delta3, lorenzo;
+};
+constexpr Forms kPlanes = {CodecId::delta1_zstd, CodecId::delta2_zstd, CodecId::delta3_zstd,
+                           CodecId::lorenzo_zstd};
+constexpr Forms kLeads = {CodecId::delta1_bits, CodecId::delta2_bits, CodecId::delta3_bits,
+                          CodecId::lorenzo_bits};
+
+/// Those that compress with Zstandard: the shuffle alone, and as many differences as make it
 /// smaller. They can win only what writing the best so far takes.
 void try_transforms(Contest& contest, std::uint32_t strides) {
   const Trial shuffled = contest.attempt(kYardstick);
@@ -253,11 +283,14 @@ void try_transforms(Contest& contest, std::uint32_t strides) {
     return contest.write_s(contest.best().bytes) > kAsGood * contest.best().total_s;
   };
   if (strides == 0 || !may_pay()) return;
-  const Trial once = contest.attempt(CodecId::delta1_zstd);
-  if (once.bytes >= shuffled.bytes || !may_pay()) return;
-  if (strides > 1) contest.attempt(CodecId::lorenzo_zstd);
-  if (contest.attempt(CodecId::delta2_zstd).bytes < once.bytes)
-    contest.attempt(CodecId::delta3_zstd);
+  const double planes = contest.attempt(kPlanes.delta1).bytes;
+  const bool is_noise = planes > (1 - kWorthwhile) * contest.extent_bytes();
+  const double leads = is_noise ? planes : contest.attempt(kLeads.delta1).bytes;
+  const double once = std::min(leads, planes);
+  if (once >= shuffled.bytes || !may_pay()) return;
+  const Forms& forms = leads < planes ? kLeads : kPlanes;
+  if (contest.attempt(forms.delta2).bytes < once) contest.attempt(forms.delta3);
+  if (strides > 1) contest.attempt(forms.lorenzo);
 }
 
 /// zstd-long on a large piece takes long: it may only be a small part of what the extent takes.
@@ -273,12 +306,17 @@ void try_whole(Contest& contest) {
     contest.attempt_far(kAgainBytes);
 }
 
+/// Encoded bytes of a sample.
+double encoded_bytes(CodecId id, const Elements& elements, Piece sample, Workspace& workspace) {
+  const auto to = workspace.trial(sample.size());
+  return double(codec_of(id)->encode(elements, sample, to, workspace).value_or(sample.size()));
+}
+
 double glance(const Codec& codec, const Elements& elements, const Field& field,
               Workspace& workspace) {
-  const Codec& looking = codec.id() == CodecId::raw ? *codec_of(kYardstick) : codec;
+  const CodecId looking = codec.id() == CodecId::raw ? kYardstick : codec.id();
   const Piece sample = field.sample(kGlance, workspace);
-  const auto bytes = looking.encode(elements, sample, workspace.trial(sample.size()), workspace);
-  const double part = double(bytes.value_or(sample.size())) / double(sample.size());
+  const double part = encoded_bytes(looking, elements, sample, workspace) / double(sample.size());
   return part * field.loud_bytes() / double(field.raw().size());
 }
 
@@ -287,16 +325,31 @@ double glance(const Codec& codec, const Elements& elements, const Field& field,
 const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
                       Workspace& workspace) {
   const Field field(elements, raw);
-  const Codec* best = codec_of(kYardstick);
-  double least = glance(*best, elements, field, workspace);
-  if (layout_for(Transform::delta1, elements, raw.size()).differences.strides == 0) return best;
-  for (const CodecId id : {CodecId::delta1_zstd, CodecId::delta2_zstd}) {
-    const double part = glance(*codec_of(id), elements, field, workspace);
-    if (part >= least) break;
-    least = part;
-    best = codec_of(id);
+  const Piece few = field.all_loud(kMostAll, workspace);
+  const Piece sample = few.empty() ? field.sample(kGlance, workspace) : few;
+  const bool has_strides =
+      layout_for(Transform::delta1, elements, raw.size()).differences.strides > 0;
+  const bool is_floating = elements.number == Elements::Number::floating;
+  CodecId best = CodecId::raw;
+  double least = HUGE_VAL;
+  const auto attempt = [&](CodecId id, double more_bytes = 0) {
+    const double bytes = encoded_bytes(id, elements, sample, workspace) + more_bytes;
+    const bool better = bytes < least;
+    if (better) least = bytes, best = id;
+    return better;
+  };
+  if (few.empty() || !has_strides) attempt(kYardstick);
+  if (has_strides) {
+    const bool leads_are_better = attempt(kLeads.delta1);
+    const bool planes_are_better = (few.empty() || !is_floating) && attempt(kPlanes.delta1);
+    const Forms& forms = planes_are_better ? kPlanes : kLeads;
+    if ((leads_are_better || planes_are_better) && attempt(forms.delta2)) attempt(forms.delta3);
   }
-  return best;
+  // Without a map of what is quiet, it may be the smallest where little is not; but it is slower,
+  // and what it found again may not be there again the next time.
+  least *= 1 - kMuchSmaller;
+  if (!few.empty() && raw.size() <= kMapCounts) attempt(CodecId::zstd_long, -kMapBytes);
+  return codec_of(best);
 }
 
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
@@ -323,6 +376,10 @@ Sampled sample(const Elements& elements, std::span<const std::byte> raw, double 
 double glance(const Codec& codec, const Elements& elements, std::span<const std::byte> raw,
               Workspace& workspace) {
   return glance(codec, elements, Field(elements, raw), workspace);
+}
+
+double loud_part(const Elements& elements, std::span<const std::byte> raw) {
+  return Field(elements, raw).loud_bytes() / double(raw.size());
 }
 
 const Codec& unsampled(double bytes_per_second) {

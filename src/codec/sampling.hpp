@@ -29,8 +29,8 @@ struct Sampled {
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
                const Codec* former, Workspace& workspace, os::Clock& clock);
 
-/// The smallest of those that compress planes with Zstandard, on a glance: for what is too little
-/// to be worth a sample. REQUIRES: raw is not empty.
+/// The smallest of those that compress with Zstandard, on a glance: for what is too little to be
+/// worth a sample. REQUIRES: raw is not empty.
 const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
                       Workspace& workspace);
 
@@ -39,6 +39,10 @@ const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
 /// REQUIRES: raw is not empty.
 double glance(const Codec& codec, const Elements& elements, std::span<const std::byte> raw,
               Workspace& workspace);
+
+/// How much of it does not repeat what lies before it, judged by some places. REQUIRES: raw is not
+/// empty.
+double loud_part(const Elements& elements, std::span<const std::byte> raw);
 
 /// Without a sample: for extents that are too small for one.
 const Codec& unsampled(double bytes_per_second);

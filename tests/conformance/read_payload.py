@@ -10,7 +10,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
 from read_store import Reader, require  # noqa: E402
 
 RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
-DELTA3_ZSTD = 9
+DELTA3_ZSTD, DELTA1_BITS, DELTA2_BITS, DELTA3_BITS, LORENZO_BITS = 9, 10, 11, 12, 13
 ZSTD = ctypes.CDLL("libzstd.so.1")
 ZSTD.ZSTD_decompress.restype = ctypes.c_size_t
 ZSTD.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
@@ -59,19 +59,41 @@ def from_residuals(body, number, strides, order):
     return b"".join(value.to_bytes(number, order) for value in values)
 
 
+def take_plane(codec, reader, size):
+    plane = reader.take(reader.decode("u32"))
+    if len(plane) == 1:
+        return plane * size
+    if len(plane) == size:
+        return plane
+    return (lz4_block if codec in (LZ4, SHUFFLE_LZ4) else zstd_frame)(plane, size)
+
+
+def take_leads(codec, reader, numbers, number):
+    """Residuals by their leads, and the bits that follow them."""
+    leads = take_plane(codec, reader, numbers)
+    require(max(leads) < 16 * number, "a lead is of no number")
+    below = [lead // 2 - 1 if lead > 3 else 0 for lead in leads]
+    bits = int.from_bytes(reader.take((sum(below) + 7) // 8), "little")
+    body = bytearray()
+    for lead, count in zip(leads, below):
+        high = lead if lead < 4 else 2 + lead % 2
+        body += (high << count | bits & (1 << count) - 1).to_bytes(number, "little")
+        bits >>= count
+    require(bits == 0, "bits follow the last")
+    return body
+
+
 def planes(codec, data, raw_bytes):
     reader = Reader(data)
     header = reader.decode("planes' header")
     record, number, strides = header["record"], header["number"], header["strides"]
     tail = reader.take(raw_bytes % record)
     records, body = raw_bytes // record, bytearray(raw_bytes // record * record)
-    for place in range(record if records else 0):
-        plane = reader.take(reader.decode("u32"))
-        if len(plane) == 1:
-            plane = plane * records
-        elif len(plane) < records:
-            plane = (lz4_block if codec in (LZ4, SHUFFLE_LZ4) else zstd_frame)(plane, records)
-        body[place::record] = plane
+    if strides and codec >= DELTA1_BITS:
+        body = take_leads(codec, reader, len(body) // number, number)
+    else:
+        for place in range(record if records else 0):
+            body[place::record] = take_plane(codec, reader, records)
     require(reader.at == len(data), "bytes follow the last plane")
     if strides:
         body = from_residuals(body, number, strides, "big" if header["big_endian"] else "little")

@@ -221,7 +221,7 @@ def options():
 
 
 RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
-DELTA3_ZSTD = 9
+DELTA3_ZSTD, DELTA1_BITS, DELTA2_BITS, DELTA3_BITS, LORENZO_BITS = 9, 10, 11, 12, 13
 
 
 def encoded(codec, raw_bytes, data):
@@ -262,6 +262,12 @@ def codecs():
     put("codec", "delta2", encoded(DELTA2_ZSTD, 64, planes(8, [2, 2], 4, lengths=[8] * 8)))
     put("codec", "delta3", encoded(DELTA3_ZSTD, 32, planes(4, [1, 1, 1], 4, lengths=[8] * 4)))
     put("codec", "delta3-with-two-strides", encoded(DELTA3_ZSTD, 32, planes(4, [1, 1], 4, lengths=[8] * 4)))
+    leads = struct.pack("<I", 8) + bytes([0, 3, 4, 63, 12, 5, 1, 20])
+    for name, part, bits in (("leads", leads, bytes(range(6))), ("leads-cut", leads, bytes(5)),
+                             ("leads-and-more", leads, bytes(7)), ("lead-too-large", leads[:-1] + b"\x40", bytes(9)),
+                             ("leads-constant", struct.pack("<IB", 1, 6), bytes(2))):
+        put("codec", name, encoded(DELTA1_BITS, 32, planes(4, [1], 4) + part + bits))
+    put("codec", "leads-without-strides", encoded(DELTA2_BITS, 32, planes(4, lengths=[8] * 4)))
     put("codec", "lorenzo", encoded(LORENZO_ZSTD, 800, planes(4, [1, 5, 20], 4, lengths=[len(run)] * 4, data=run)))
     put("codec", "lorenzo-big-endian", encoded(LORENZO_ZSTD, 32, planes(2, [1, 4, 8, 12], 2, 1, lengths=[16] * 2)))
     put("codec", "zstd-long", encoded(ZSTD_LONG, 32, frame))
@@ -275,7 +281,7 @@ def codecs():
     put("codec", "strides-255", encoded(LORENZO_ZSTD, 32, b"\0\4\4\0\xff" + bytes(range(200))))
     field = struct.pack("<60d", *(300 + i / 8 for i in range(60)))
     for codec in (RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG,
-                  DELTA3_ZSTD):
+                  DELTA3_ZSTD, DELTA1_BITS, DELTA2_BITS, DELTA3_BITS, LORENZO_BITS):
         description = struct.pack("<BBBB4B", 2, 8, 1, 2, 6, 10, 0, 0)
         put("codec", f"encode-{codec}", REPAIRED + bytes([codec]) + description + field)
 
