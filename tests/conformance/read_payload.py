@@ -73,13 +73,13 @@ def take_leads(codec, reader, numbers, number):
     leads = take_plane(codec, reader, numbers)
     require(max(leads) < 16 * number, "a lead is of no number")
     below = [lead // 2 - 1 if lead > 3 else 0 for lead in leads]
-    bits = int.from_bytes(reader.take((sum(below) + 7) // 8), "little")
-    body = bytearray()
+    bits, at, body = reader.take((sum(below) + 7) // 8), 0, bytearray()
     for lead, count in zip(leads, below):
         high = lead if lead < 4 else 2 + lead % 2
-        body += (high << count | bits & (1 << count) - 1).to_bytes(number, "little")
-        bits >>= count
-    require(bits == 0, "bits follow the last")
+        low = int.from_bytes(bits[at // 8:(at + count + 7) // 8], "little") >> at % 8 & (1 << count) - 1
+        body += (high << count | low).to_bytes(number, "little")
+        at += count
+    require(at % 8 == 0 or bits[-1] >> at % 8 == 0, "bits follow the last")
     return body
 
 
