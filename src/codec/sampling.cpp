@@ -46,9 +46,10 @@ constexpr double kMuchSmaller = 0.1;
 /// What the map of quiet groups takes of a small extent, and what is one.
 constexpr double kMapBytes = 40;
 constexpr std::size_t kMapCounts = 512 << 10;
-/// What a smaller size may cost: this part of the time, or of what writing it raw would take;
-/// docs/decisions/0014-codecs.md.
+/// What a smaller size may cost, of the time.
 constexpr double kAsGood = 0.03;
+/// What a byte takes that is left as it is.
+constexpr double kCopyByte_s = 0.3e-9;
 /// What Zstandard takes more than LZ4 for a byte of which nearly all are quiet.
 constexpr double kEntropyByte_s = 0.1e-9;
 /// What must be saved for what can be read as it is not to be.
@@ -171,7 +172,7 @@ class Contest {
         clock_(clock),
         sample_(field.sample(kSample, workspace)),
         sample_loud_(field.loud_bytes_of(sample_)) {
-    trials_.push_back({codec_of(CodecId::raw), extent_bytes(), 0, write_s(extent_bytes())});
+    add({codec_of(CodecId::raw), extent_bytes(), kCopyByte_s * extent_bytes(), 0});
   }
 
   const Trial& best() const { return *std::min_element(trials_.begin(), trials_.end(), sooner); }
@@ -205,7 +206,7 @@ class Contest {
   /// nothing saves enough.
   const Codec* winner(const Codec* former) const {
     const Trial& raw = trials_.front();
-    const double most_s = best().total_s + kAsGood * std::max(best().total_s, raw.total_s);
+    const double most_s = best().total_s * (1 + kAsGood);
     const Trial* least = nullptr;
     const Trial* kept = nullptr;
     for (const Trial& trial : trials_) {
@@ -213,7 +214,7 @@ class Contest {
       if (!least || trial.bytes < least->bytes) least = &trial;
       if (trial.codec == former) kept = &trial;
     }
-    if (raw.total_s <= most_s && least->bytes > (1 - kWorthwhile) * raw.bytes) return raw.codec;
+    if (least->bytes > (1 - kWorthwhile) * raw.bytes) return raw.codec;
     return kept && kept->bytes * (1 - kAsGood) <= least->bytes ? former : least->codec;
   }
 
