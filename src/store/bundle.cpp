@@ -54,7 +54,7 @@ Result<void> Bundle::load_index() {
     const std::lock_guard lock(mutex_);
     if (decoded_) return {};
   }
-  BELAY_ASSIGN(const auto index, read_index());
+  BELAY_ASSIGN(auto index, read_index());
   auto decoded = std::make_unique<DecodedFile>(file_, index.extents);
   std::vector<std::uint64_t> places;
   places.reserve(index.entries.size() + 1);
@@ -67,6 +67,7 @@ Result<void> Bundle::load_index() {
   const std::lock_guard lock(mutex_);
   if (decoded_) return {};  // somebody else was faster
   places_ = std::move(places);
+  extents_ = std::move(index.extents);
   decoded_ = std::move(decoded);
   return {};
 }
@@ -103,6 +104,19 @@ Result<std::vector<format::BundledBlock>> Bundle::blocks_of(std::size_t segment)
         places_[block.entry + 1] - places_[block.entry] != block.length)
       return fail(Code::corruption, "{}: a block has another length than its entry", where_);
   return blocks;
+}
+
+Result<EntryPlace> Bundle::place_of(std::uint32_t entry) {
+  BELAY_TRY(within(where_, load_index()));
+  if (entry >= places_.size() - 1)
+    return fail(Code::corruption, "{}: has no entry {}", where_, entry);
+  const auto after =
+      std::upper_bound(extents_.begin(), extents_.end(), entry,
+                       [](std::uint64_t e, const format::Extent& x) { return e < x.first_entry; });
+  const auto found = std::prev(after);
+  return EntryPlace{static_cast<std::uint32_t>(found - extents_.begin()), found->codec,
+                    found->raw_bytes,
+                    static_cast<std::uint32_t>(places_[entry + 1] - places_[entry])};
 }
 
 void Bundle::release() {

@@ -18,6 +18,14 @@
 
 namespace belay::store {
 
+/// What must be read and decoded for an entry.
+struct EntryPlace {
+  std::uint32_t extent = 0;  ///< its number
+  CodecId codec = CodecId::raw;
+  std::uint64_t extent_bytes = 0;  ///< decoded
+  std::uint32_t length = 0;        ///< of the entry
+};
+
 /// Thread-safe.
 class Bundle {
  public:
@@ -36,6 +44,8 @@ class Bundle {
                                     std::span<std::byte> bytes);
   Result<format::SegmentIndex> read_index();
   Result<std::vector<format::BundledBlock>> blocks_of(std::size_t segment);
+  /// Where an entry of the index is; corruption if there is no such entry, or no index.
+  Result<EntryPlace> place_of(std::uint32_t entry);
   /// Decoded bytes of an entry of the index, from `offset` in it on. Zeros where it is damaged.
   Result<void> read_entry(std::uint32_t entry, std::uint64_t offset, std::span<std::byte> bytes);
   /// Nobody will want more of it soon.
@@ -55,6 +65,7 @@ class Bundle {
   std::mutex mutex_;  ///< of making what follows; never held over an operation on files
   std::unique_ptr<DecodedFile> decoded_;  ///< null: the index was not read yet
   std::vector<std::uint64_t> places_;     ///< of entries, in `decoded_`
+  std::vector<format::Extent> extents_;
 };
 
 }  // namespace belay::store
