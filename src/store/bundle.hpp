@@ -8,6 +8,7 @@
 #include "format/rider.hpp"
 #include "format/segment.hpp"
 #include "store/decoded_file.hpp"
+#include "store/pages.hpp"
 #include "store/tier.hpp"
 
 #include <cstdint>
@@ -53,6 +54,8 @@ class Bundle {
 
  private:
   Result<void> load();
+  /// Bytes of the file, of its front without reading again: riders of small bundles lie there.
+  Result<std::vector<std::byte>> read_rider(std::uint64_t begin, std::uint64_t end);
   /// Footer and index, once.
   Result<void> load_index();
 
@@ -60,6 +63,7 @@ class Bundle {
   std::string where_;
   std::shared_ptr<os::File> file_;
   std::uint64_t file_bytes_ = 0;
+  Pages front_;  ///< the first page
   format::SegmentHeader header_;
   format::Rider rider_;
   std::mutex mutex_;  ///< of making what follows; never held over an operation on files

@@ -14,6 +14,8 @@
 namespace belay::store {
 namespace {
 
+constexpr std::size_t kMostOpened = 8;
+
 /// Of a bundle with this rider: does it have blocks of the segment?
 struct HasSegment {
   SegmentId segment;
@@ -81,7 +83,7 @@ class BundledTier final : public Tier {
   Result<os::Space> space() override { return tier_->space(); }
   const std::string& place() const override { return tier_->place(); }
   std::vector<std::shared_ptr<Bundle>> bundles_with(const SegmentId& segment) override {
-    auto having = open_bundles({known_bundles(), {}}, HasSegment{segment});
+    auto having = open_bundles({known_bundles(), {}, {}}, HasSegment{segment});
     if (having && !having->empty()) return *std::move(having);
     const auto names = tier_->list();
     if (!names) return {};
@@ -102,6 +104,7 @@ class BundledTier final : public Tier {
   struct Contents {
     Bundles bundles;
     std::set<VersionKey> retired;
+    std::vector<std::shared_ptr<Bundle>> opened;  ///< some that need not be opened again at once
   };
 
   /// Which bundles and marks are there by now. One that cannot be read has nothing to give.
@@ -116,8 +119,10 @@ class BundledTier final : public Tier {
       const SegmentId id{parsed->key, parsed->rank};
       if (const auto found = known.find(id); found != known.end())
         there.bundles.insert(*found);
-      else if (const auto bundle = Bundle::open(*tier_, id))
+      else if (const auto bundle = Bundle::open(*tier_, id)) {
         there.bundles.emplace(id, std::make_shared<Known>(*bundle));
+        if (there.opened.size() < kMostOpened) there.opened.push_back(*bundle);
+      }
     }
     const std::lock_guard lock(mutex_);
     known_ = there.bundles;
