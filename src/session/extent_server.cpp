@@ -112,16 +112,20 @@ std::vector<std::byte> ExtentServer::tell_shared(std::span<const std::byte> name
 }
 
 void ExtentServer::make_room(const std::vector<EntryQuestion>& questions) {
-  for (const EntryQuestion& question : questions) {
-    store::Bundle* const bundle = bundles_.open(question.extent);
-    if (bundle == nullptr || !decoded_.insert(question.extent).second) continue;
-    const auto place = bundle->place_of(question.entry);
-    if (place) decoded_bytes_ += place->extent_bytes;
-  }
+  const auto count = [&] {
+    for (const EntryQuestion& question : questions) {
+      store::Bundle* const bundle = bundles_.open(question.extent);
+      if (bundle == nullptr || !decoded_.insert(question.extent).second) continue;
+      const auto place = bundle->place_of(question.entry);
+      if (place) decoded_bytes_ += place->extent_bytes;
+    }
+  };
+  count();
   if (decoded_bytes_ <= kDecodedBytes) return;
   bundles_.release();
   decoded_.clear();
   decoded_bytes_ = 0;
+  count();
 }
 
 std::vector<std::byte> ExtentServer::answer(std::span<const std::byte> letter) {
