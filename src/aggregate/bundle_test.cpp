@@ -218,6 +218,28 @@ TEST_F(BundleTest, CopiesAndManifestsAreThereUnderTheirNames) {
   }
 }
 
+TEST_F(BundleTest, ABundleIsFoundByItsSegmentsAndSaysWhichExtentHasABlock) {
+  const std::vector<std::uint32_t> first = {1, 2, 3, 4, 5}, second = {6, 7, 8};
+  const std::vector<Source> sources = {source(0, first), source(3, second)};
+  const auto plan =
+      plan_bundle(sources, {manifest(0, first, 2), manifest(3, second, 1)}, 3 * kBlock);
+  EXPECT_TRUE(global_->bundles_with({{1, 2}, 3}).empty());
+  ASSERT_TRUE(write(sources, plan));
+  EXPECT_TRUE(global_->bundles_with({{1, 2}, 1}).empty());
+  const auto found = global_->bundles_with({{1, 2}, 3});
+  ASSERT_EQ(found.size(), 1u);
+  // Of `a` 1, 2 and 6; of `b` 3, 4, 5 and 7, 8.
+  const std::vector<std::uint32_t> extents = {0, 0, 0, 1, 1, 1, 2, 2};
+  for (std::uint32_t entry = 0; entry < extents.size(); ++entry) {
+    const auto place = must(found[0]->place_of(entry));
+    EXPECT_EQ(place.extent, extents[entry]) << entry;
+    EXPECT_EQ(place.length, kBlock);
+    EXPECT_EQ(place.extent_bytes, (extents[entry] < 2 ? 3 : 2) * kBlock);
+  }
+  EXPECT_EQ(found[0]->place_of(8).error().code(), Code::corruption);
+  EXPECT_EQ(found[0]->place_of(format::kNotInBundle).error().code(), Code::corruption);
+}
+
 TEST_F(BundleTest, AManifestThatIsRemovedHidesThoseOfItsVersionAndNothingElse) {
   const std::vector<Source> sources = {source(0, {1, 2})};
   must(write(sources, plan_bundle(sources, {manifest(0, {1, 2}, 1)}, 1 << 20)));

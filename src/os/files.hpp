@@ -38,6 +38,9 @@ class File {
   virtual Result<void> truncate(std::uint64_t bytes) = 0;
   virtual Result<std::uint64_t> size() = 0;
   virtual Result<void> close() = 0;
+  /// True: what it gives is decoded first. Reads may begin and end anywhere, and should touch
+  /// nothing that is not wanted.
+  virtual bool decodes() const { return false; }
 };
 
 enum class EntryKind { file, directory, other };  ///< symbolic links are `other`: never followed

@@ -4,6 +4,7 @@
 #include "session/core.hpp"
 #include "session/global_read.hpp"
 #include "session/restorer.hpp"
+#include "session/shared_extents.hpp"
 #include "session/stripe_fetch.hpp"
 #include "vote/agreement.hpp"
 #include "vote/survey.hpp"
@@ -141,6 +142,12 @@ Result<void> SessionCore::fill(const Manifest& manifest,
     damaged.insert(damaged.end(), rebuilt.damaged.begin(), rebuilt.damaged.end());
   }
   // Last: what is damaged on nodes must have been read to be known.
+  std::vector<std::shared_ptr<store::Bundle>> open_bundles;
+  if (parts_.claim.global && parts_.group->size() > 1) {
+    BELAY_ASSIGN(open_bundles,
+                 session::share_extents(equipment, readers, *parts_.group, *parts_.claim.sight,
+                                        parts_.claim.whereabouts, manifest.origin.store, left));
+  }
   Result<std::vector<session::LostFile>> global = std::vector<session::LostFile>{};
   if (parts_.claim.global && !left.empty())
     global = session::read_global(equipment, readers, *parts_.claim.sight, parts_.claim.whereabouts,

@@ -34,8 +34,8 @@ struct PlacedBlock {
   std::uint64_t at = 0;      ///< in the buffer
 };
 
-/// Pages [begin, end) of the file, read at once to place `at` of a buffer: blocks [first, last) of
-/// the sorted list.
+/// Bytes [begin, end) of the file, whole pages unless it decodes, read at once to place `at` of a
+/// buffer: blocks [first, last) of the sorted list.
 struct Run {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -122,15 +122,17 @@ void SegmentRead::place(const std::vector<WantedBlock>& wanted) {
 
 void SegmentRead::cut_into_runs() {
   const std::uint64_t most = std::min<std::uint64_t>(equipment_.staging.buffer_bytes(), kRunBytes);
+  const bool exact = segment_.file().decodes();
+  const std::uint64_t gap = exact ? 0 : kGapBytes;
   for (std::size_t i = 0; i < placed_.size(); ++i) {
     const std::uint64_t begin = placed_[i].offset;
-    const std::uint64_t end = round_up(begin + placed_[i].wanted.length);
-    if (!runs_.empty() && begin <= runs_.back().end + kGapBytes &&
-        end <= runs_.back().begin + most) {
+    const std::uint64_t last = begin + placed_[i].wanted.length;
+    const std::uint64_t end = exact ? last : round_up(last);
+    if (!runs_.empty() && begin <= runs_.back().end + gap && end <= runs_.back().begin + most) {
       runs_.back().end = std::max(runs_.back().end, end);
       runs_.back().last = i + 1;
     } else {
-      runs_.push_back({i, i + 1, round_down(begin), end, 0});
+      runs_.push_back({i, i + 1, exact ? begin : round_down(begin), end, 0});
     }
   }
 }

@@ -3,11 +3,15 @@
 
 #include "base/try.hpp"
 #include "format/names.hpp"
-#include "store/pages.hpp"
 
 #include <algorithm>
 
 namespace belay::store {
+namespace {
+
+constexpr std::uint64_t kPage = os::kDirectAlignment;
+
+}  // namespace
 
 Result<std::shared_ptr<Bundle>> Bundle::open(Tier& tier, const SegmentId& id) {
   const std::string name = format::bundle_name(id);
@@ -23,28 +27,43 @@ Result<void> Bundle::load() {
   BELAY_ASSIGN(file_bytes_, file_->size());
   constexpr std::uint64_t kFront = format::kSegmentHeaderBytes + format::kRiderFrontBytes;
   if (file_bytes_ < kFront) return fail(Code::corruption, "too short for a bundle");
-  BELAY_ASSIGN(const auto front, read_pages(*file_, 0, kFront));
-  BELAY_ASSIGN(header_,
-               format::decode_segment_header(front.bytes().first(format::kSegmentHeaderBytes)));
+  BELAY_ASSIGN(front_, read_pages(*file_, 0, std::min<std::uint64_t>(file_bytes_, kPage)));
+  const auto front = front_.bytes();
+  BELAY_ASSIGN(header_, format::decode_segment_header(front.first(format::kSegmentHeaderBytes)));
   if (SegmentId{header_.origin.key, header_.origin.rank} != id_)
     return fail(Code::corruption, "its content is another file's (run {}, version {}, set {})",
                 header_.origin.key.run, header_.origin.key.version, header_.origin.rank);
   if (header_.rider_bytes == 0 || header_.rider_bytes > file_bytes_ - format::kSegmentHeaderBytes)
     return fail(Code::corruption, "has no rider, or was cut");
   BELAY_ASSIGN(const std::uint64_t bytes,
-               format::decode_rider_front(front.bytes().subspan(format::kSegmentHeaderBytes),
+               format::decode_rider_front(front.first(kFront).subspan(format::kSegmentHeaderBytes),
                                           header_.rider_bytes));
-  BELAY_ASSIGN(const auto tables, read_pages(*file_, format::kSegmentHeaderBytes,
-                                             format::kSegmentHeaderBytes + bytes));
-  BELAY_ASSIGN(rider_, format::decode_rider_tables(tables.bytes(), header_.rider_bytes,
-                                                   header_.origin.ranks));
+  BELAY_ASSIGN(const auto tables,
+               read_rider(format::kSegmentHeaderBytes, format::kSegmentHeaderBytes + bytes));
+  BELAY_ASSIGN(rider_,
+               format::decode_rider_tables(tables, header_.rider_bytes, header_.origin.ranks));
   return {};
+}
+
+Result<std::vector<std::byte>> Bundle::read_rider(std::uint64_t begin, std::uint64_t end) {
+  const auto copy = [](std::span<const std::byte> bytes) {
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  if (end <= front_.bytes().size()) return copy(front_.bytes().subspan(begin, end - begin));
+  BELAY_ASSIGN(const auto pages, read_pages(*file_, begin, end));
+  return copy(pages.bytes());
 }
 
 Result<format::SegmentIndex> Bundle::read_index() {
   const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
-  BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
-  BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
+  const std::uint64_t last_page = end / kPage * kPage;
+  BELAY_ASSIGN(const auto back, read_pages(*file_, last_page, file_bytes_));
+  BELAY_ASSIGN(const auto footer,
+               format::decode_segment_footer(back.bytes().subspan(end - last_page), file_bytes_));
+  if (footer.index_offset >= last_page)
+    return format::decode_segment_index(
+        back.bytes().subspan(footer.index_offset - last_page, end - footer.index_offset), footer,
+        header_);
   BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
   return format::decode_segment_index(bytes.bytes(), footer, header_);
 }
@@ -54,7 +73,7 @@ Result<void> Bundle::load_index() {
     const std::lock_guard lock(mutex_);
     if (decoded_) return {};
   }
-  BELAY_ASSIGN(const auto index, read_index());
+  BELAY_ASSIGN(auto index, read_index());
   auto decoded = std::make_unique<DecodedFile>(file_, index.extents);
   std::vector<std::uint64_t> places;
   places.reserve(index.entries.size() + 1);
@@ -67,6 +86,7 @@ Result<void> Bundle::load_index() {
   const std::lock_guard lock(mutex_);
   if (decoded_) return {};  // somebody else was faster
   places_ = std::move(places);
+  extents_ = std::move(index.extents);
   decoded_ = std::move(decoded);
   return {};
 }
@@ -93,16 +113,29 @@ Result<std::vector<format::BundledBlock>> Bundle::blocks_of(std::size_t segment)
   BELAY_TRY(within(where_, load_index()));
   const std::uint64_t begin = rider_.blocks_offset(segment);
   const format::BundledSegment& described = rider_.segments[segment];
-  BELAY_ASSIGN(const auto bytes,
-               within(where_, read_pages(*file_, begin,
-                                         begin + format::Rider::blocks_bytes(described.blocks))));
-  BELAY_ASSIGN(auto blocks, within(where_, format::decode_bundled_blocks(bytes.bytes(), described,
-                                                                         places_.size() - 1)));
+  BELAY_ASSIGN(
+      const auto bytes,
+      within(where_, read_rider(begin, begin + format::Rider::blocks_bytes(described.blocks))));
+  BELAY_ASSIGN(auto blocks,
+               within(where_, format::decode_bundled_blocks(bytes, described, places_.size() - 1)));
   for (const format::BundledBlock& block : blocks)
     if (block.entry != format::kNotInBundle &&
         places_[block.entry + 1] - places_[block.entry] != block.length)
       return fail(Code::corruption, "{}: a block has another length than its entry", where_);
   return blocks;
+}
+
+Result<EntryPlace> Bundle::place_of(std::uint32_t entry) {
+  BELAY_TRY(within(where_, load_index()));
+  if (entry >= places_.size() - 1)
+    return fail(Code::corruption, "{}: has no entry {}", where_, entry);
+  const auto after =
+      std::upper_bound(extents_.begin(), extents_.end(), entry,
+                       [](std::uint64_t e, const format::Extent& x) { return e < x.first_entry; });
+  const auto found = std::prev(after);
+  return EntryPlace{static_cast<std::uint32_t>(found - extents_.begin()), found->codec,
+                    found->raw_bytes,
+                    static_cast<std::uint32_t>(places_[entry + 1] - places_[entry])};
 }
 
 void Bundle::release() {

@@ -8,6 +8,7 @@
 #include "format/rider.hpp"
 #include "format/segment.hpp"
 #include "store/decoded_file.hpp"
+#include "store/pages.hpp"
 #include "store/tier.hpp"
 
 #include <cstdint>
@@ -17,6 +18,14 @@
 #include <vector>
 
 namespace belay::store {
+
+/// What must be read and decoded for an entry.
+struct EntryPlace {
+  std::uint32_t extent = 0;  ///< its number
+  CodecId codec = CodecId::raw;
+  std::uint64_t extent_bytes = 0;  ///< decoded
+  std::uint32_t length = 0;        ///< of the entry
+};
 
 /// Thread-safe.
 class Bundle {
@@ -36,6 +45,8 @@ class Bundle {
                                     std::span<std::byte> bytes);
   Result<format::SegmentIndex> read_index();
   Result<std::vector<format::BundledBlock>> blocks_of(std::size_t segment);
+  /// Where an entry of the index is; corruption if there is no such entry, or no index.
+  Result<EntryPlace> place_of(std::uint32_t entry);
   /// Decoded bytes of an entry of the index, from `offset` in it on. Zeros where it is damaged.
   Result<void> read_entry(std::uint32_t entry, std::uint64_t offset, std::span<std::byte> bytes);
   /// Nobody will want more of it soon.
@@ -43,6 +54,8 @@ class Bundle {
 
  private:
   Result<void> load();
+  /// Bytes of the file, of its front without reading again: riders of small bundles lie there.
+  Result<std::vector<std::byte>> read_rider(std::uint64_t begin, std::uint64_t end);
   /// Footer and index, once.
   Result<void> load_index();
 
@@ -50,11 +63,13 @@ class Bundle {
   std::string where_;
   std::shared_ptr<os::File> file_;
   std::uint64_t file_bytes_ = 0;
+  Pages front_;  ///< the first page
   format::SegmentHeader header_;
   format::Rider rider_;
   std::mutex mutex_;  ///< of making what follows; never held over an operation on files
   std::unique_ptr<DecodedFile> decoded_;  ///< null: the index was not read yet
   std::vector<std::uint64_t> places_;     ///< of entries, in `decoded_`
+  std::vector<format::Extent> extents_;
 };
 
 }  // namespace belay::store

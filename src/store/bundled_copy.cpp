@@ -82,6 +82,7 @@ class CopyFile final : public ReadOnlyFile {
   }
 
   Result<std::uint64_t> size() override { return tail_begin_ + tail_.size(); }
+  bool decodes() const override { return true; }
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> bytes) override {
     const std::uint64_t all = tail_begin_ + tail_.size();
     const std::uint64_t left = all - std::min(offset, all);

@@ -14,6 +14,16 @@
 namespace belay::store {
 namespace {
 
+constexpr std::size_t kMostOpened = 8;
+
+/// Of a bundle with this rider: does it have blocks of the segment?
+struct HasSegment {
+  SegmentId segment;
+  bool operator()(const SegmentId&, const format::Rider& rider) const {
+    return rider.find(segment).has_value();
+  }
+};
+
 class BundledTier final : public Tier {
  public:
   explicit BundledTier(std::unique_ptr<Tier> tier) : tier_(std::move(tier)) {}
@@ -72,6 +82,14 @@ class BundledTier final : public Tier {
   }
   Result<os::Space> space() override { return tier_->space(); }
   const std::string& place() const override { return tier_->place(); }
+  std::vector<std::shared_ptr<Bundle>> bundles_with(const SegmentId& segment) override {
+    auto having = open_bundles({known_bundles(), {}, {}}, HasSegment{segment});
+    if (having && !having->empty()) return *std::move(having);
+    const auto names = tier_->list();
+    if (!names) return {};
+    having = open_bundles(look(*names), HasSegment{segment});
+    return having ? *std::move(having) : std::vector<std::shared_ptr<Bundle>>();
+  }
 
  private:
   /// What a bundle has. It is open only while something of it is: there may be many.
@@ -86,6 +104,7 @@ class BundledTier final : public Tier {
   struct Contents {
     Bundles bundles;
     std::set<VersionKey> retired;
+    std::vector<std::shared_ptr<Bundle>> opened;  ///< some that need not be opened again at once
   };
 
   /// Which bundles and marks are there by now. One that cannot be read has nothing to give.
@@ -100,8 +119,10 @@ class BundledTier final : public Tier {
       const SegmentId id{parsed->key, parsed->rank};
       if (const auto found = known.find(id); found != known.end())
         there.bundles.insert(*found);
-      else if (const auto bundle = Bundle::open(*tier_, id))
+      else if (const auto bundle = Bundle::open(*tier_, id)) {
         there.bundles.emplace(id, std::make_shared<Known>(*bundle));
+        if (there.opened.size() < kMostOpened) there.opened.push_back(*bundle);
+      }
     }
     const std::lock_guard lock(mutex_);
     known_ = there.bundles;
@@ -152,10 +173,7 @@ class BundledTier final : public Tier {
     const SegmentId id{parsed->key, parsed->rank};
     BELAY_ASSIGN(const auto names, tier_->list());
     const Contents there = look(names);
-    BELAY_ASSIGN(auto having,
-                 open_bundles(there, [&](const SegmentId&, const format::Rider& rider) {
-                   return rider.find(id).has_value();
-                 }));
+    BELAY_ASSIGN(auto having, open_bundles(there, HasSegment{id}));
     if (having.empty()) return std::unique_ptr<os::File>();
     auto file =
         SegmentFile::open(*tier_, id, having.front()->header().origin.store, {}, FileKind::copy);

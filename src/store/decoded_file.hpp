@@ -38,6 +38,7 @@ class DecodedFile final : public os::File {
   Result<void> reserve(std::uint64_t bytes) override;
   Result<void> truncate(std::uint64_t bytes) override;
   Result<void> close() override { return file_->close(); }
+  bool decodes() const override { return true; }
 
  private:
   struct Placed {

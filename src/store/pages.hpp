@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A range of a file, read in the whole pages that direct I/O wants.
+// A range of a file, read in the whole pages that direct I/O wants, unless the file decodes.
 #pragma once
 
 #include <belay/result.hpp>

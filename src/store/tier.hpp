@@ -5,6 +5,7 @@
 
 #include <belay/result.hpp>
 
+#include "base/nouns.hpp"
 #include "os/files.hpp"
 
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include <vector>
 
 namespace belay::store {
+
+class Bundle;
 
 /// Thread-safe. Names are plain file names, never paths.
 class Tier {
@@ -40,6 +43,11 @@ class Tier {
   virtual const std::string& place() const = 0;
   /// What it is made of, if that is several. Copies may be in more than one under the same name.
   virtual std::vector<Tier*> places() { return {this}; }
+  /// Bundles that have blocks of this segment, by rising version, as far as they can be opened.
+  virtual std::vector<std::shared_ptr<Bundle>> bundles_with(const SegmentId& segment) {
+    static_cast<void>(segment);
+    return {};
+  }
 };
 
 /// The one of its places that is this directory; the tier itself if none is.
