@@ -57,6 +57,7 @@ struct Space {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;    ///< for this user
   bool has_room_for_names = true;  ///< false: no inode is free, however many bytes are
+  bool in_memory = false;          ///< a write is a copy: nothing to wait for
 };
 
 /// Thread-safe. Paths are used as given. Files are created 0600, directories 0700.

@@ -72,6 +72,7 @@ class MemoryFiles::Disk {
   memory::NameJournal names;
   std::uint64_t life = 1;
   std::uint64_t capacity_bytes = std::uint64_t{1} << 40;
+  bool in_memory = false;
   std::uint64_t used_bytes = 0;
 
   std::uint64_t free_bytes() const {
@@ -299,6 +300,11 @@ void MemoryFiles::set_capacity(std::uint64_t bytes) {
   disk_->capacity_bytes = bytes;
 }
 
+void MemoryFiles::set_in_memory(bool in_memory) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->in_memory = in_memory;
+}
+
 std::vector<std::string> MemoryFiles::paths() const {
   const std::lock_guard lock(disk_->mutex);
   std::vector<std::string> paths;
@@ -470,7 +476,9 @@ Result<Space> MemoryFiles::space(const std::string& path) {
   const std::lock_guard lock(disk_->mutex);
   if (const auto file = disk_->file("space", path); !file)
     BELAY_TRY(disk_->directory("space", path));
-  return Space{.total_bytes = disk_->capacity_bytes, .free_bytes = disk_->free_bytes()};
+  return Space{.total_bytes = disk_->capacity_bytes,
+               .free_bytes = disk_->free_bytes(),
+               .in_memory = disk_->in_memory};
 }
 
 Result<std::unique_ptr<Lock>> MemoryFiles::lock(const std::string& path, const std::string& owner) {

@@ -33,6 +33,8 @@ class MemoryFiles final : public Files {
   /// Writes and reservations beyond fail with no_space; what fits of a write is written. The
   /// default is 1 TiB.
   void set_capacity(std::uint64_t bytes);
+  /// What space() says; nothing else depends on it.
+  void set_in_memory(bool in_memory);
 
   std::vector<std::string> paths() const;  ///< of all files: absolute, sorted
   std::uint64_t total_bytes() const;       ///< the sum of their sizes

@@ -8,9 +8,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -265,12 +266,14 @@ class PosixFiles final : public Files {
   }
 
   Result<Space> space(const std::string& path) override {
-    struct statvfs status {};
-    if (retry([&] { return ::statvfs(path.c_str(), &status); }) != 0) return failed("space", path);
-    return Space{.total_bytes = std::uint64_t{status.f_blocks} * status.f_frsize,
-                 .free_bytes = std::uint64_t{status.f_bavail} * status.f_frsize,
+    struct statfs status {};
+    if (retry([&] { return ::statfs(path.c_str(), &status); }) != 0) return failed("space", path);
+    const auto unit = static_cast<std::uint64_t>(status.f_frsize);
+    return Space{.total_bytes = std::uint64_t{status.f_blocks} * unit,
+                 .free_bytes = std::uint64_t{status.f_bavail} * unit,
                  // Some file systems have no such limit, and count none.
-                 .has_room_for_names = status.f_files == 0 || status.f_favail > 0};
+                 .has_room_for_names = status.f_files == 0 || status.f_ffree > 0,
+                 .in_memory = status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC};
   }
 
   Result<std::unique_ptr<Lock>> lock(const std::string& path, const std::string& owner) override {
