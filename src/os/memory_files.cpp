@@ -379,6 +379,25 @@ Result<std::unique_ptr<File>> MemoryFiles::create(const std::string& path, bool 
       std::make_unique<OpenFile>(disk_, disk_->create(where), path, true, direct));
 }
 
+Result<std::unique_ptr<File>> MemoryFiles::create_from(const std::string& retired,
+                                                       const std::string& path, bool direct) {
+  BELAY_TRY(move(retired, path, false));
+  std::unique_ptr<OpenFile> file;
+  {
+    const std::lock_guard lock(disk_->mutex);
+    BELAY_ASSIGN(InodePtr inode, disk_->file("reuse", path));
+    if (inode->handles == 0)
+      file = std::make_unique<OpenFile>(disk_, std::move(inode), path, true, direct);
+  }
+  if (!file) {
+    BELAY_TRY(remove(path));
+    return fail(Code::busy, "reuse {}: somebody reads it", retired);
+  }
+  BELAY_ASSIGN(const std::uint64_t bytes, file->size());
+  BELAY_TRY(file->truncate(bytes - std::min<std::uint64_t>(bytes, kDirectAlignment)));
+  return std::unique_ptr<File>(std::move(file));
+}
+
 Result<std::unique_ptr<File>> MemoryFiles::open(const std::string& path, bool direct) {
   const std::lock_guard lock(disk_->mutex);
   BELAY_ASSIGN(InodePtr inode, disk_->file("open", path));

@@ -46,6 +46,8 @@ class MemoryFiles final : public Files {
   Result<void> erase(const std::string& path);  ///< a file, or a directory with all below it
 
   Result<std::unique_ptr<File>> create(const std::string& path, bool direct) override;
+  Result<std::unique_ptr<File>> create_from(const std::string& retired, const std::string& path,
+                                            bool direct) override;
   Result<std::unique_ptr<File>> open(const std::string& path, bool direct) override;
   Result<std::uint64_t> touch(const std::string& path) override;
   Result<void> rename(const std::string& from, const std::string& to) override;

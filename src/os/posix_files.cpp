@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -96,6 +97,20 @@ Result<void> create_directory(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) return failed("make directory", path);
   if (!S_ISDIR(status.st_mode)) return Unexpected(not_directory("make directory", path));
   return {};
+}
+
+/// Only the one open description of a file can take a lease for writing. True also where it cannot.
+bool is_open_elsewhere(const Descriptor& file) {
+  // Whoever opens it just now must not end the process: SIGIO would, this is ignored by default.
+  if (::fcntl(file.number(), F_SETSIG, SIGURG) != 0) return true;
+  if (::fcntl(file.number(), F_SETLEASE, F_WRLCK) != 0) return true;
+  return ::fcntl(file.number(), F_SETLEASE, F_UNLCK) != 0;
+}
+
+/// Files of a store end with what makes them valid: without, nobody takes it for what it was.
+bool cut_end(const Descriptor& file, off_t bytes) {
+  const auto page = static_cast<off_t>(kDirectAlignment);
+  return ::ftruncate(file.number(), std::max<off_t>(bytes - page, 0)) == 0;
 }
 
 /// Is what this process writes here the directory's owner's? Some file systems show other users
@@ -198,6 +213,22 @@ class PosixFiles final : public Files {
         errno != EPERM && errno != EROFS)
       return failed("touch", path);
     return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  Result<std::unique_ptr<File>> create_from(const std::string& retired, const std::string& path,
+                                            bool direct) override {
+    BELAY_ASSIGN(Descriptor descriptor, open_regular("reuse", retired, O_RDWR));
+    struct stat status {};
+    if (::fstat(descriptor.number(), &status) != 0) return failed("reuse", retired);
+    if (status.st_nlink != 1) return fail(Code::busy, "reuse {}: it has other names", retired);
+    BELAY_TRY(rename_new(retired, path));
+    // From here on nobody new can have opened what it was.
+    if (!is_open_elsewhere(descriptor) && cut_end(descriptor, status.st_size) &&
+        set_file_mode(descriptor))
+      return std::unique_ptr<File>(
+          std::make_unique<PosixFile>(std::move(descriptor), path, direct));
+    BELAY_TRY(remove(path));
+    return fail(Code::busy, "reuse {}: somebody reads it", retired);
   }
 
   Result<void> rename(const std::string& from, const std::string& to) override {
