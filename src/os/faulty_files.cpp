@@ -110,6 +110,13 @@ Result<std::unique_ptr<File>> FaultyFiles::create(const std::string& path, bool 
   return std::unique_ptr<File>(std::make_unique<FaultyFile>(*this, std::move(file), path, direct));
 }
 
+Result<std::unique_ptr<File>> FaultyFiles::create_from(const std::string& retired,
+                                                       const std::string& path, bool direct) {
+  BELAY_ASSIGN(auto file, perform(ask(Kind::create, path), "create", path,
+                                  [&] { return under_.create_from(retired, path, direct); }));
+  return std::unique_ptr<File>(std::make_unique<FaultyFile>(*this, std::move(file), path, direct));
+}
+
 Result<std::unique_ptr<File>> FaultyFiles::open(const std::string& path, bool direct) {
   BELAY_ASSIGN(auto file, perform(ask(Kind::open, path), "open", path,
                                   [&] { return under_.open(path, direct); }));

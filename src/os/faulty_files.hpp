@@ -61,6 +61,8 @@ class FaultyFiles final : public Files {
   std::uint64_t operations() const { return operations_; }  ///< asked about so far
 
   Result<std::unique_ptr<File>> create(const std::string& path, bool direct) override;
+  Result<std::unique_ptr<File>> create_from(const std::string& retired, const std::string& path,
+                                            bool direct) override;
   Result<std::unique_ptr<File>> open(const std::string& path, bool direct) override;
   Result<std::uint64_t> touch(const std::string& path) override;
   Result<void> rename(const std::string& from, const std::string& to) override;

@@ -60,6 +60,7 @@ struct Space {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;    ///< for this user
   bool has_room_for_names = true;  ///< false: no inode is free, however many bytes are
+  bool in_memory = false;          ///< a write is a copy: nothing to wait for
 };
 
 /// Thread-safe. Paths are used as given. Files are created 0600, directories 0700.
@@ -70,6 +71,12 @@ class Files {
   /// A new file for writing; busy if the name is taken. `direct`: bypass the page cache where the
   /// file system can (callers align anyway).
   virtual Result<std::unique_ptr<File>> create(const std::string& path, bool direct) = 0;
+  /// create(), but with the memory of `retired`, a file that nobody needs: it loses its name and
+  /// its last page, and all else stays until it is written or truncated. Durable is what is synced.
+  /// busy if that is open somewhere, so that readers keep what they have, or `path` is taken. After
+  /// an error there is nothing new, and `retired` may or may not be there.
+  virtual Result<std::unique_ptr<File>> create_from(const std::string& retired,
+                                                    const std::string& path, bool direct) = 0;
   /// An existing regular file for reading; corruption if it is anything but a regular file.
   virtual Result<std::unique_ptr<File>> open(const std::string& path, bool direct) = 0;
   /// Size of a regular file, and its time set to now (so that cleaners of scratch space see it

@@ -72,6 +72,7 @@ class MemoryFiles::Disk {
   memory::NameJournal names;
   std::uint64_t life = 1;
   std::uint64_t capacity_bytes = std::uint64_t{1} << 40;
+  bool in_memory = false;
   std::uint64_t used_bytes = 0;
 
   std::uint64_t free_bytes() const {
@@ -299,6 +300,11 @@ void MemoryFiles::set_capacity(std::uint64_t bytes) {
   disk_->capacity_bytes = bytes;
 }
 
+void MemoryFiles::set_in_memory(bool in_memory) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->in_memory = in_memory;
+}
+
 std::vector<std::string> MemoryFiles::paths() const {
   const std::lock_guard lock(disk_->mutex);
   std::vector<std::string> paths;
@@ -371,6 +377,25 @@ Result<std::unique_ptr<File>> MemoryFiles::create(const std::string& path, bool 
     return failed(EEXIST, "create", path);
   return std::unique_ptr<File>(
       std::make_unique<OpenFile>(disk_, disk_->create(where), path, true, direct));
+}
+
+Result<std::unique_ptr<File>> MemoryFiles::create_from(const std::string& retired,
+                                                       const std::string& path, bool direct) {
+  BELAY_TRY(move(retired, path, false));
+  std::unique_ptr<OpenFile> file;
+  {
+    const std::lock_guard lock(disk_->mutex);
+    BELAY_ASSIGN(InodePtr inode, disk_->file("reuse", path));
+    if (inode->handles == 0)
+      file = std::make_unique<OpenFile>(disk_, std::move(inode), path, true, direct);
+  }
+  if (!file) {
+    BELAY_TRY(remove(path));
+    return fail(Code::busy, "reuse {}: somebody reads it", retired);
+  }
+  BELAY_ASSIGN(const std::uint64_t bytes, file->size());
+  BELAY_TRY(file->truncate(bytes - std::min<std::uint64_t>(bytes, kDirectAlignment)));
+  return std::unique_ptr<File>(std::move(file));
 }
 
 Result<std::unique_ptr<File>> MemoryFiles::open(const std::string& path, bool direct) {
@@ -470,7 +495,9 @@ Result<Space> MemoryFiles::space(const std::string& path) {
   const std::lock_guard lock(disk_->mutex);
   if (const auto file = disk_->file("space", path); !file)
     BELAY_TRY(disk_->directory("space", path));
-  return Space{.total_bytes = disk_->capacity_bytes, .free_bytes = disk_->free_bytes()};
+  return Space{.total_bytes = disk_->capacity_bytes,
+               .free_bytes = disk_->free_bytes(),
+               .in_memory = disk_->in_memory};
 }
 
 Result<std::unique_ptr<Lock>> MemoryFiles::lock(const std::string& path, const std::string& owner) {

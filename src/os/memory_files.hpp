@@ -33,6 +33,8 @@ class MemoryFiles final : public Files {
   /// Writes and reservations beyond fail with no_space; what fits of a write is written. The
   /// default is 1 TiB.
   void set_capacity(std::uint64_t bytes);
+  /// What space() says; nothing else depends on it.
+  void set_in_memory(bool in_memory);
 
   std::vector<std::string> paths() const;  ///< of all files: absolute, sorted
   std::uint64_t total_bytes() const;       ///< the sum of their sizes
@@ -44,6 +46,8 @@ class MemoryFiles final : public Files {
   Result<void> erase(const std::string& path);  ///< a file, or a directory with all below it
 
   Result<std::unique_ptr<File>> create(const std::string& path, bool direct) override;
+  Result<std::unique_ptr<File>> create_from(const std::string& retired, const std::string& path,
+                                            bool direct) override;
   Result<std::unique_ptr<File>> open(const std::string& path, bool direct) override;
   Result<std::uint64_t> touch(const std::string& path) override;
   Result<void> rename(const std::string& from, const std::string& to) override;

@@ -8,9 +8,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -95,6 +97,20 @@ Result<void> create_directory(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) return failed("make directory", path);
   if (!S_ISDIR(status.st_mode)) return Unexpected(not_directory("make directory", path));
   return {};
+}
+
+/// Only the one open description of a file can take a lease for writing. True also where it cannot.
+bool is_open_elsewhere(const Descriptor& file) {
+  // Whoever opens it just now must not end the process: SIGIO would, this is ignored by default.
+  if (::fcntl(file.number(), F_SETSIG, SIGURG) != 0) return true;
+  if (::fcntl(file.number(), F_SETLEASE, F_WRLCK) != 0) return true;
+  return ::fcntl(file.number(), F_SETLEASE, F_UNLCK) != 0;
+}
+
+/// Files of a store end with what makes them valid: without, nobody takes it for what it was.
+bool cut_end(const Descriptor& file, off_t bytes) {
+  const auto page = static_cast<off_t>(kDirectAlignment);
+  return ::ftruncate(file.number(), std::max<off_t>(bytes - page, 0)) == 0;
 }
 
 /// Is what this process writes here the directory's owner's? Some file systems show other users
@@ -199,6 +215,22 @@ class PosixFiles final : public Files {
     return static_cast<std::uint64_t>(status.st_size);
   }
 
+  Result<std::unique_ptr<File>> create_from(const std::string& retired, const std::string& path,
+                                            bool direct) override {
+    BELAY_ASSIGN(Descriptor descriptor, open_regular("reuse", retired, O_RDWR));
+    struct stat status {};
+    if (::fstat(descriptor.number(), &status) != 0) return failed("reuse", retired);
+    if (status.st_nlink != 1) return fail(Code::busy, "reuse {}: it has other names", retired);
+    BELAY_TRY(rename_new(retired, path));
+    // From here on nobody new can have opened what it was.
+    if (!is_open_elsewhere(descriptor) && cut_end(descriptor, status.st_size) &&
+        set_file_mode(descriptor))
+      return std::unique_ptr<File>(
+          std::make_unique<PosixFile>(std::move(descriptor), path, direct));
+    BELAY_TRY(remove(path));
+    return fail(Code::busy, "reuse {}: somebody reads it", retired);
+  }
+
   Result<void> rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) return failed("rename", from_to(from, to));
     return {};
@@ -265,12 +297,14 @@ class PosixFiles final : public Files {
   }
 
   Result<Space> space(const std::string& path) override {
-    struct statvfs status {};
-    if (retry([&] { return ::statvfs(path.c_str(), &status); }) != 0) return failed("space", path);
-    return Space{.total_bytes = std::uint64_t{status.f_blocks} * status.f_frsize,
-                 .free_bytes = std::uint64_t{status.f_bavail} * status.f_frsize,
+    struct statfs status {};
+    if (retry([&] { return ::statfs(path.c_str(), &status); }) != 0) return failed("space", path);
+    const auto unit = static_cast<std::uint64_t>(status.f_frsize);
+    return Space{.total_bytes = std::uint64_t{status.f_blocks} * unit,
+                 .free_bytes = std::uint64_t{status.f_bavail} * unit,
                  // Some file systems have no such limit, and count none.
-                 .has_room_for_names = status.f_files == 0 || status.f_favail > 0};
+                 .has_room_for_names = status.f_files == 0 || status.f_ffree > 0,
+                 .in_memory = status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC};
   }
 
   Result<std::unique_ptr<Lock>> lock(const std::string& path, const std::string& owner) override {

@@ -138,6 +138,23 @@ TEST_F(PosixFilesTest, NothingIsReservedInMemory) {
   EXPECT_TRUE(fs::remove(name));
 }
 
+TEST_F(PosixFilesTest, SpaceSaysWhetherItIsMemory) {
+  EXPECT_EQ(posix_files().space(root_).value().in_memory, in_memory(root_));
+  EXPECT_FALSE(posix_files().space("/proc").value().in_memory);
+  if (!in_memory("/dev/shm")) GTEST_SKIP() << "/dev/shm is not in memory";
+  EXPECT_TRUE(posix_files().space("/dev/shm").value().in_memory);
+}
+
+TEST_F(PosixFilesTest, AFileWithASecondNameIsNotMadeIntoANewOne) {
+  ASSERT_TRUE(posix_files().create(path("a"), false).value()->truncate(8192));
+  fs::create_hard_link(path("a"), path("b"));
+  const auto made = posix_files().create_from(path("a"), path("c"), false);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), Code::busy);
+  EXPECT_EQ(fs::file_size(path("a")), 8192u);
+  EXPECT_FALSE(fs::exists(path("c")));
+}
+
 TEST_F(PosixFilesTest, FailureOfSyncIsReported) {
   EXPECT_EQ(in_child([&] {
               auto file = posix_files().create(path("a"), false).value();

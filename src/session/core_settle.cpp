@@ -242,7 +242,7 @@ void SessionCore::submit_housekeeping(const vote::Needs& needs) {
     parts_.worker->submit([this, round] {
       const auto removed = within_memory([&]() -> Result<void> {
         BELAY_TRY(vote::check_still_ours(equipment_.tier, parts_.claim.run));
-        round->left = vote::remove_retired(equipment_.tier, round->left, log_);
+        round->left = vote::remove_retired(equipment_.tier, round->left, log_, !parts_.head);
         return {};
       });
       if (!removed) log_.warn("retire: {}", removed.error().message());
@@ -293,6 +293,8 @@ Result<void> SessionCore::close() {
     parts_.worker->wait_all();  // a round may be under way; the last one comes after it
     settled = keep_house();
     parts_.worker->wait_all();
+    if (const auto dropped = equipment_.tier.drop_retired(); !dropped)
+      log_.warn("retire: {}", dropped.error().message());
     finish_housekeeping();
     if (parts_.drain_worker) parts_.drain_worker->wait_all();
     mark_closed();

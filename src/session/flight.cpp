@@ -112,8 +112,8 @@ void Flight::name_changed_region() {
 
 Result<void> Flight::create_segment() {
   if (segment_) return {};
-  BELAY_ASSIGN(auto created,
-               store::FileWriter::create(equipment_.tier, format::segment_name(segment_id())));
+  BELAY_ASSIGN(auto created, store::FileWriter::create_large(equipment_.tier,
+                                                             format::segment_name(segment_id())));
   segment_.emplace(std::move(created));
   return {};
 }
@@ -337,6 +337,9 @@ Outcome Flight::outcome() const {
 void Flight::end() {
   for (capture::StagingBuffer* buffer : held_) equipment_.staging.release(buffer);
   held_.clear();
+  // Files that this version did not need the pages of. What cannot go does so with the next.
+  if (const auto dropped = equipment_.tier.drop_retired(); !dropped)
+    equipment_.log.warn("retire: {}", dropped.error().message());
   // Without an index the next version makes one; what was not removed goes with the retired files.
   (void)within_memory([&] { return voted_ ? index_blocks() : clear_away(); });
   finished_.store(true, std::memory_order_release);

@@ -56,7 +56,7 @@ Result<void> KeptCopies::start(const Source& source, Copy& copy) {
       format::segment_file_bytes(payload, extents.size(), source.entries.size());
   BELAY_ASSIGN(copy.buffer, os::AlignedMemory::allocate(std::min(file_bytes, kMostBufferBytes)));
   BELAY_ASSIGN(auto writer,
-               store::FileWriter::create(equipment_.tier, format::copy_name(id_of(source))));
+               store::FileWriter::create_large(equipment_.tier, format::copy_name(id_of(source))));
   copy.writer.emplace(std::move(writer));
   copy.writer->lend(copy.buffer.bytes());
   return copy.writer->append(format::encode_segment_header(header_of(source)));

@@ -23,7 +23,7 @@ KeptShards::KeptShards(Equipment& equipment, std::vector<format::ShardDescriptio
 Result<void> KeptShards::start(Shard& shard) {
   BELAY_ASSIGN(shard.buffer, os::AlignedMemory::allocate(kBufferBytes));
   BELAY_ASSIGN(auto writer,
-               store::FileWriter::create(equipment_.tier, format::shard_name(id_of(shard))));
+               store::FileWriter::create_large(equipment_.tier, format::shard_name(id_of(shard))));
   shard.writer.emplace(std::move(writer));
   shard.writer->lend(shard.buffer.bytes());
   return {};

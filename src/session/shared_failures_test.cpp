@@ -63,6 +63,8 @@ class SharedFailuresTest : public testing::Test {
     seams.clock = &clock_;
     return must(open_played(seams, std::move(group), std::move(options)));
   }
+  /// Of so many blocks one changes after it was fingerprinted.
+  void expect_that_a_change_is_noticed(std::size_t blocks);
   static std::vector<std::uint64_t> numbers_of(Rank rank) { return noise(40 * kPerBlock, rank); }
   void lose(const std::string& node) {
     for (const std::string& path : memory_.paths())
@@ -108,9 +110,9 @@ TEST_F(SharedFailuresTest, AVersionOfWhichAKeptManifestHasNoNameIsNotPromised) {
   });
 }
 
-TEST_F(SharedFailuresTest, MemoryThatChangesBeforeItIsSentForParityFailsTheVersion) {
+void SharedFailuresTest::expect_that_a_change_is_noticed(std::size_t blocks) {
   play_ranks(kRanks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
-    auto numbers = numbers_of(rank);
+    auto numbers = noise(blocks * kPerBlock, rank);
     auto session = open(rank,
                         std::make_unique<WatchedGroup>(std::move(group),
                                                        [&]() -> Result<void> {
@@ -132,6 +134,15 @@ TEST_F(SharedFailuresTest, MemoryThatChangesBeforeItIsSentForParityFailsTheVersi
     EXPECT_TRUE(session.versions().empty());
     must(session.close());
   });
+}
+
+TEST_F(SharedFailuresTest, MemoryThatChangesBeforeItIsSentForParityFailsTheVersion) {
+  expect_that_a_change_is_noticed(40);
+}
+
+TEST_F(SharedFailuresTest, MemoryThatChangesFailsTheVersionOnATierInMemoryToo) {
+  memory_.set_in_memory(true);
+  expect_that_a_change_is_noticed(3000);  // several pieces
 }
 
 TEST_F(SharedFailuresTest, WithoutSharedMemoryForWindowsMessagesDo) {

@@ -17,6 +17,8 @@ namespace {
 constexpr std::uint64_t kWindowBytes = std::uint64_t{8} << 20;
 constexpr std::size_t kWindowBlocks = 8192;
 constexpr std::uint64_t kPieceBytes = std::uint64_t{256} << 10;
+// Copied, verified and written before the next: so much stays in the cache of a core meanwhile.
+constexpr std::size_t kCachedBytes = std::size_t{256} << 10;
 constexpr std::size_t kEarlyBytes = std::size_t{1} << 20;
 constexpr std::uint16_t kUnmapped = 0xffff;
 
@@ -248,7 +250,8 @@ Result<void> VersionCapture::stage(fingerprint::Block bytes, const Fingerprint& 
     BELAY_ASSIGN(buffer_, acquire());
     flight_->start_segment(*buffer_);
   }
-  if (buffer_->room() < bytes.size()) BELAY_TRY(next_buffer());
+  if (buffer_->room() < bytes.size() || (at_once_ && buffer_->used >= kCachedBytes))
+    BELAY_TRY(next_buffer());
   // The manifest grows while others write what is staged: they get their own.
   if (flight_->encodes() && (buffer_->regions.empty() || buffer_->regions.back().first != region))
     buffer_->regions.emplace_back(region, manifest_.regions[region]);
@@ -352,12 +355,25 @@ Cargo VersionCapture::take_cargo() {
 
 Result<void> VersionCapture::stage(const std::vector<UnsafeBlock>& stored) {
   constexpr std::size_t kBatch = 512;
+  // Where a write is a copy, nothing is gained by leaving it to the worker, and much is lost: what
+  // was staged would have to come back from memory twice, to be verified and to be written.
+  const auto space = equipment_.tier.space();
+  at_once_ = space && space->in_memory;
+  if (at_once_) equipment_.worker.wait_all();  // a flight's jobs run one after the other
   for (const UnsafeBlock& block : stored) {
     BELAY_TRY(stage(block.bytes, manifest_.fingerprints[block.block], block.region));
     if (copies_.size() >= kBatch) copy_staged();
   }
   copy_staged();
+  at_once_ = false;
   return {};
+}
+
+void VersionCapture::copy(const Copy& copy) const {
+  if (at_once_)
+    std::memcpy(copy.to, copy.from.data(), copy.from.size());
+  else
+    os::copy_past_cache(copy.to, copy.from.data(), copy.from.size());
 }
 
 void VersionCapture::copy_staged() {
@@ -368,8 +384,7 @@ void VersionCapture::copy_staged() {
   const std::size_t pieces = pieces_of(copies_.size(), bytes);
   equipment_.parallel.run(pieces, [&](std::size_t piece) {
     const std::size_t last = copies_.size() * (piece + 1) / pieces;
-    for (std::size_t i = copies_.size() * piece / pieces; i < last; ++i)
-      os::copy_past_cache(copies_[i].to, copies_[i].from.data(), copies_[i].from.size());
+    for (std::size_t i = copies_.size() * piece / pieces; i < last; ++i) copy(copies_[i]);
   });
   copies_.clear();
   stage_ns_ += equipment_.clock.now_ns() - start;
@@ -407,7 +422,10 @@ Result<void> VersionCapture::next_buffer() {
 
 void VersionCapture::submit(std::function<void()> job) {
   const std::uint64_t start = equipment_.clock.now_ns();
-  equipment_.worker.submit(std::move(job));
+  if (at_once_)
+    job();
+  else
+    equipment_.worker.submit(std::move(job));
   wait_ns_ += equipment_.clock.now_ns() - start;  // an inline worker has done it by now
 }
 

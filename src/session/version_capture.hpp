@@ -56,7 +56,8 @@ class VersionCapture {
   /// Copies all unsafe blocks to the memory reserved, which the flight keeps to its end.
   void hold();
   Cargo take_cargo();
-  /// Copies to staging what this rank stores.
+  /// Copies to staging what this rank stores. On a tier in memory it also writes it, all but the
+  /// end.
   Result<void> stage(const std::vector<UnsafeBlock>& stored);
 
   /// Submits the end of a flight that does not vote.
@@ -99,6 +100,7 @@ class VersionCapture {
   Result<void> store(const Candidate& candidate, const Fingerprint& fingerprint);
   Result<void> stage(fingerprint::Block bytes, const Fingerprint& fingerprint,
                      std::uint32_t region);
+  void copy(const Copy& copy) const;
   void copy_staged();
   void trim();
   Result<capture::StagingBuffer*> acquire();
@@ -124,6 +126,7 @@ class VersionCapture {
   std::vector<Fingerprint> fingerprints_;
   std::vector<Copy> copies_;
   capture::StagingBuffer* buffer_ = nullptr;
+  bool at_once_ = false;  ///< what is staged is written by this thread, piece by piece
   const bool together_;
   std::vector<UnsafeBlock> unsafe_;
   std::vector<capture::StagingBuffer*> reserved_;  ///< for these; the last one is for writing

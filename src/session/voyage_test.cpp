@@ -134,6 +134,27 @@ TEST_F(VoyageTest, WhatDoesNotFitInStagingOfOneRankIsExchangedInsideCheckpoint) 
   });
 }
 
+TEST_F(VoyageTest, OnATierInMemoryWhatIsExchangedInsideCheckpointIsWrittenThereToo) {
+  hold_work();
+  memory_.set_in_memory(true);
+  constexpr std::size_t kBlocks = 3000;
+  constexpr std::size_t kLeftBytes = std::size_t{300} << 10;  // a piece, and the index
+  play([&](Rank rank, Session& session) {
+    auto numbers = noise(kBlocks * kPerBlock, rank);
+    const auto saved = numbers;
+    must(session.protect("numbers", numbers));
+    must(session.checkpoint());
+    const std::string own = "/segment-000001-0000000001-00000" + std::to_string(rank);
+    const auto written = memory_.peek("/store/node-" + std::to_string(rank) + own);
+    EXPECT_GT(must(written).size(), kBlocks * kBlock - kLeftBytes);
+    std::fill(numbers.begin(), numbers.end(), 0);
+    EXPECT_EQ(must(session.wait()), 1u);
+    must(session.restore());
+    EXPECT_EQ(numbers, saved);
+    must(session.close());
+  });
+}
+
 TEST_F(VoyageTest, TheLedgerIsCompleteOnceTheVersionIsSettled) {
   std::atomic<std::uint64_t> left_out = 0;
   play([&](Rank rank, Session& session) {

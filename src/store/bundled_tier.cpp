@@ -65,6 +65,15 @@ class BundledTier final : public Tier {
     if (!mark && mark.error().code() != Code::busy) return Unexpected(mark.error());
     return {};
   }
+  Result<void> retire(const std::string& name) override {
+    if (is_a(name, format::NameKind::manifest)) return remove(name);
+    auto retired = tier_->retire(name);
+    return retired || retired.error().code() != Code::not_found ? retired : remove(name);
+  }
+  Result<std::unique_ptr<os::File>> create_large(const std::string& name) override {
+    return tier_->create_large(name);
+  }
+  Result<std::size_t> drop_retired() override { return tier_->drop_retired(); }
   Result<void> sync_names() override { return tier_->sync_names(); }
   Result<std::vector<std::string>> list() override {
     BELAY_ASSIGN(auto names, tier_->list());

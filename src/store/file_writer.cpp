@@ -54,6 +54,15 @@ Result<FileWriter> FileWriter::create(Tier& tier, std::string name) {
   return FileWriter(tier, std::move(name), *std::move(file));
 }
 
+Result<FileWriter> FileWriter::create_large(Tier& tier, std::string name) {
+  auto file = tier.create_large(name);
+  if (!file) return Unexpected(explain_no_space(file.error(), tier, os::kDirectAlignment));
+  BELAY_ASSIGN(const std::uint64_t bytes, (*file)->size());
+  FileWriter writer(tier, std::move(name), *std::move(file));
+  writer.reserved_ = bytes;
+  return writer;
+}
+
 Result<void> FileWriter::write(std::span<const std::byte> bytes) {
   const std::uint64_t end = written_ + bytes.size();
   if (end > reserved_ && bytes.size() >= kWorthReserving) {
@@ -61,8 +70,11 @@ Result<void> FileWriter::write(std::span<const std::byte> bytes) {
     // A reservation that does not fit is no reason to fail: what is needed may still fit.
     (void)file_->reserve(reserved_);
   }
-  if (auto done = file_->write(written_, bytes); !done)
-    return Unexpected(explain_no_space(done.error(), *tier_, bytes.size()));
+  auto done = file_->write(written_, bytes);
+  // What stays for its memory must not be what is lacking.
+  if (!done && done.error().code() == Code::no_space && tier_->drop_retired().value_or(0) > 0)
+    done = file_->write(written_, bytes);
+  if (!done) return Unexpected(explain_no_space(done.error(), *tier_, bytes.size()));
   written_ = end;
   return {};
 }

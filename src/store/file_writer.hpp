@@ -19,6 +19,8 @@ namespace belay::store {
 class FileWriter final : public ByteSink {
  public:
   static Result<FileWriter> create(Tier& tier, std::string name);
+  /// By Tier::create_large().
+  static Result<FileWriter> create_large(Tier& tier, std::string name);
 
   /// Lends aligned memory of whole pages for append(), until complete() or finish().
   void lend(std::span<std::byte> buffer) { buffer_ = buffer; }

@@ -39,6 +39,57 @@ class FileWriterTest : public testing::Test {
   os::AlignedMemory buffer_ = *os::AlignedMemory::allocate(2 * kPage);
 };
 
+TEST_F(FileWriterTest, AFileMadeOfARetiredOneHasNothingOfItInTheEnd) {
+  memory_.set_in_memory(true);
+  for (const std::size_t pages : {5u, 2u, 7u}) {
+    const std::string name = "segment-" + std::to_string(pages);
+    const auto older = tier_->list().value();
+    for (const std::string& old : older) ASSERT_TRUE(tier_->retire(old));
+    auto writer = FileWriter::create_large(*tier_, name);
+    ASSERT_TRUE(writer);
+    EXPECT_EQ(tier_->list().value(), std::vector<std::string>{name}) << "the old one has served";
+    EXPECT_EQ(tier_->touch(name).value() > 0, !older.empty());
+    writer->lend(buffer_.bytes());
+    const auto whole = pattern(pages * kPage, static_cast<unsigned>(pages));
+    ASSERT_TRUE(writer->append(whole));
+    ASSERT_TRUE(writer->finish());
+    EXPECT_TRUE(*read_whole(*tier_, name, accept) == whole);
+  }
+}
+
+TEST_F(FileWriterTest, RetiredFilesGoWhenSpaceIsLacking) {
+  memory_.set_in_memory(true);
+  memory_.set_capacity(20 * kPage);
+  for (const char* name : {"copy-1", "segment-1"}) {
+    auto writer = FileWriter::create(*tier_, name);
+    ASSERT_TRUE(writer);
+    writer->lend(buffer_.bytes());
+    ASSERT_TRUE(writer->append(pattern(6 * kPage, 1)));
+    ASSERT_TRUE(writer->finish());
+  }
+  ASSERT_TRUE(tier_->retire("copy-1"));
+  auto writer = FileWriter::create_large(*tier_, "segment-2");
+  ASSERT_TRUE(writer);
+  writer->lend(buffer_.bytes());
+  const auto whole = pattern(10 * kPage, 2);
+  ASSERT_TRUE(writer->append(whole)) << "the copy stays though its space is needed";
+  ASSERT_TRUE(writer->finish());
+  EXPECT_EQ(tier_->list().value(), (std::vector<std::string>{"segment-1", "segment-2"}));
+  EXPECT_TRUE(*read_whole(*tier_, "segment-2", accept) == whole);
+}
+
+TEST_F(FileWriterTest, WhereSpaceIsScarceRetiredFilesGoAtOnce) {
+  memory_.set_in_memory(true);
+  memory_.set_capacity(8 * kPage);
+  auto writer = FileWriter::create(*tier_, "segment-1");
+  ASSERT_TRUE(writer);
+  writer->lend(buffer_.bytes());
+  ASSERT_TRUE(writer->append(pattern(7 * kPage, 1)));
+  ASSERT_TRUE(writer->finish());
+  ASSERT_TRUE(tier_->retire("segment-1"));
+  EXPECT_TRUE(tier_->list()->empty());
+}
+
 TEST_F(FileWriterTest, LargePiecesThatLieAsTheyWillInTheFileAreNotCopied) {
   for (const std::size_t shift : {0u, 1u}) {  // by one byte: they must be
     const std::string name = "f" + std::to_string(shift);

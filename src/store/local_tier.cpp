@@ -3,6 +3,10 @@
 #include "base/try.hpp"
 #include "store/tier.hpp"
 
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
 namespace belay::store {
 namespace {
 
@@ -30,6 +34,37 @@ class LocalTier final : public Tier {
   }
   Result<std::uint64_t> touch(const std::string& name) override { return files_.touch(path(name)); }
   Result<void> remove(const std::string& name) override { return files_.remove(path(name)); }
+  Result<void> retire(const std::string& name) override {
+    const auto space = files_.space(directory_);
+    // Where memory is scarce nothing stays longer than it must.
+    if (!space || !space->in_memory || space->free_bytes < space->total_bytes / 4)
+      return remove(name);
+    BELAY_TRY(files_.touch(path(name)));
+    const std::lock_guard guard(mutex_);
+    retired_.push_back(name);
+    return {};
+  }
+  Result<std::unique_ptr<os::File>> create_large(const std::string& name) override {
+    const auto old = take_retired(name);
+    if (!old) return create(name);
+    if (auto file = files_.create_from(path(*old), path(name), /*direct=*/true)) return file;
+    if (auto gone = remove(*old); !gone && gone.error().code() != Code::not_found) {
+      const std::lock_guard guard(mutex_);
+      retired_.push_back(*old);
+    }
+    return create(name);
+  }
+  Result<std::size_t> drop_retired() override {
+    const std::lock_guard guard(mutex_);
+    std::size_t dropped = 0;
+    for (; !retired_.empty(); retired_.pop_back()) {
+      auto gone = remove(retired_.back());
+      if (!gone && gone.error().code() != Code::not_found)
+        return Unexpected(std::move(gone).error());
+      ++dropped;
+    }
+    return dropped;
+  }
   Result<void> sync_names() override { return files_.sync_directory(directory_); }
   Result<std::vector<std::string>> list() override {
     BELAY_ASSIGN(const auto entries, files_.list(directory_));
@@ -44,8 +79,22 @@ class LocalTier final : public Tier {
  private:
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
 
+  /// One whose name begins with the same word: it will be about as long.
+  std::optional<std::string> take_retired(const std::string& name) {
+    const std::string kind = name.substr(0, name.find('-') + 1);
+    const std::lock_guard guard(mutex_);
+    const auto found = std::find_if(retired_.begin(), retired_.end(),
+                                    [&](const std::string& old) { return old.starts_with(kind); });
+    if (found == retired_.end()) return {};
+    std::string old = std::move(*found);
+    retired_.erase(found);
+    return old;
+  }
+
   os::Files& files_;
   std::string directory_;
+  std::mutex mutex_;
+  std::vector<std::string> retired_;
 };
 
 }  // namespace

@@ -34,6 +34,17 @@ class Tier {
   /// Size of a file, which is marked as used; not_found if it is gone.
   virtual Result<std::uint64_t> touch(const std::string& name) = 0;
   virtual Result<void> remove(const std::string& name) = 0;
+  // Large files in memory, where pages that are there already save half of a write.
+  /// remove(), but the file may stay until create_large() has taken its memory, or to
+  /// drop_retired(). REQUIRES: nobody needs it, and all that named it is durably gone.
+  virtual Result<void> retire(const std::string& name) { return remove(name); }
+  /// create(), perhaps with the memory of a retired file of the same kind: then it is longer than
+  /// nothing at first, and is to be truncated to what was written.
+  virtual Result<std::unique_ptr<os::File>> create_large(const std::string& name) {
+    return create(name);
+  }
+  /// Removes retired files that are still there; returns how many.
+  virtual Result<std::size_t> drop_retired() { return std::size_t{0}; }
   /// Makes new and removed names durable.
   virtual Result<void> sync_names() = 0;
   /// Regular files only, sorted.

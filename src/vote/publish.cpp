@@ -21,8 +21,8 @@ bool names_own_segment(const Manifest& manifest) {
 }
 
 /// A file that is gone already is as good as removed.
-bool remove_file(store::Tier& tier, const std::string& name, Log& log) {
-  auto removed = tier.remove(name);
+bool remove_file(store::Tier& tier, const std::string& name, Log& log, bool reuse = false) {
+  auto removed = reuse ? tier.retire(name) : tier.remove(name);
   if (removed || removed.error().code() == Code::not_found) return true;
   log.warn("retire: {}", removed.error().message());
   return false;
@@ -84,7 +84,7 @@ Result<std::uint64_t> publish(store::Tier& tier, const Manifest& manifest,
   return bytes;
 }
 
-Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log) {
+Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log, bool reuse) {
   Retired left;
   for (const SegmentId& id : retired.manifests)
     if (!remove_file(tier, format::manifest_name(id.key, id.rank), log))
@@ -98,13 +98,13 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log) {
   if (!synced) log.warn("retire: {}", synced.error().message());
   const bool manifests_are_gone = synced && left.manifests.empty();
   for (const SegmentId& id : retired.segments)
-    if (!manifests_are_gone || !remove_file(tier, format::segment_name(id), log))
+    if (!manifests_are_gone || !remove_file(tier, format::segment_name(id), log, reuse))
       left.segments.push_back(id);
   for (const SegmentId& id : retired.copies)
-    if (!manifests_are_gone || !remove_file(tier, format::copy_name(id), log))
+    if (!manifests_are_gone || !remove_file(tier, format::copy_name(id), log, reuse))
       left.copies.push_back(id);
   for (const SegmentId& id : retired.shards)
-    if (!manifests_are_gone || !remove_file(tier, format::shard_name(id), log))
+    if (!manifests_are_gone || !remove_file(tier, format::shard_name(id), log, reuse))
       left.shards.push_back(id);
   for (const SegmentId& id : retired.bundles)
     if (!manifests_are_gone || !remove_file(tier, format::bundle_name(id), log))

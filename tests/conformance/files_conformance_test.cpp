@@ -359,6 +359,44 @@ TEST_P(FilesTest, ListIsSortedAndTellsKinds) {
   EXPECT_TRUE(fails_with(files().list(path("a")), Code::not_found, "list " + path("a")));
 }
 
+TEST_P(FilesTest, AFileCanBeMadeOfARetiredOne) {
+  const auto old = pattern(3 * kDirectAlignment, 1);
+  put("old", old);
+  auto made = files().create_from(path("old"), path("new"), false);
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(names(path("")), std::vector<std::string>{"new"});
+  EXPECT_EQ((*made)->size().value(), 2 * kDirectAlignment) << "what made it valid is gone";
+  const auto fresh = pattern(kDirectAlignment, 2);
+  ASSERT_TRUE((*made)->write(0, fresh));
+  ASSERT_TRUE((*made)->truncate(fresh.size()));
+  ASSERT_TRUE((*made)->sync());
+  ASSERT_TRUE((*made)->close());
+  EXPECT_EQ(get("new"), fresh);
+}
+
+TEST_P(FilesTest, ARetiredFileThatSomebodyReadsStaysAsItIsForThem) {
+  const auto old = pattern(3 * kDirectAlignment, 1);
+  put("old", old);
+  const auto reader = files().open(path("old"), false);
+  ASSERT_TRUE(reader);
+  EXPECT_TRUE(fails_with(files().create_from(path("old"), path("new"), false), Code::busy, ""));
+  EXPECT_TRUE(fails_with(files().open(path("new"), false), Code::not_found, ""));
+  std::vector<std::byte> seen(old.size());
+  EXPECT_EQ((*reader)->read(0, seen).value(), old.size());
+  EXPECT_EQ(seen, old);
+}
+
+TEST_P(FilesTest, ARetiredFileTakesNoNameFromAnother) {
+  const auto old = pattern(2 * kDirectAlignment, 1);
+  const auto other = pattern(kDirectAlignment, 2);
+  put("old", old);
+  put("other", other);
+  EXPECT_TRUE(fails_with(files().create_from(path("old"), path("other"), false), Code::busy, ""));
+  EXPECT_EQ(get("other"), other);
+  EXPECT_EQ(get("old"), old);
+  EXPECT_TRUE(fails_with(files().create_from(path("x"), path("new"), false), Code::not_found, ""));
+}
+
 TEST_P(FilesTest, SpaceIsPlausible) {
   const Space space = files().space(path("")).value();
   EXPECT_GT(space.total_bytes, 0u);

@@ -176,6 +176,18 @@ TEST_P(TierConformance, AFileThatIsRemovedWhileItIsReadStaysReadable) {
   EXPECT_EQ(memory.bytes()[0], std::byte{'x'});
 }
 
+TEST_P(TierConformance, RetiredFilesAreGoneOnceTheyAreDropped) {
+  put("segment-1", 1, 'x');
+  put("segment-2", 1, 'x');
+  ASSERT_TRUE(tier().retire("segment-1"));
+  ASSERT_TRUE(tier().create_large("segment-3"));
+  ASSERT_TRUE(tier().retire("segment-2"));
+  ASSERT_TRUE(tier().drop_retired());
+  EXPECT_EQ(*tier().list(), std::vector<std::string>{"segment-3"});
+  EXPECT_EQ(tier().retire("segment-2").error().code(), Code::not_found);
+  EXPECT_EQ(*tier().drop_retired(), 0u);
+}
+
 TEST_P(TierConformance, SmallFilesArePutAndReadWhole) {
   for (const std::size_t bytes : {1u, 4095u, 4096u, 4097u, 100'000u}) {
     std::vector<std::byte> content(bytes);

@@ -28,7 +28,9 @@ class History {
   History(std::uint64_t seed, TaskThreads& threads, bool verbose, HistoryKind kind)
       : plan_(make_plan(seed, kind)),
         world_(seed, plan_.switch_in, threads, verbose),
-        oracle_(plan_.ranks, plan_.keep) {}
+        oracle_(plan_.ranks, plan_.keep) {
+    disk_.set_in_memory(seed % 2 == 1);
+  }
 
   HistoryOutcome play() {
     world_.scheduler().on_hang(kMostYields, [this](const std::string& why) {

@@ -99,6 +99,12 @@ class SimFiles final : public os::Files {
     return wrap(
         path, passage_.pass("create", path, 0, [&](bool) { return under_->create(path, direct); }));
   }
+  Result<std::unique_ptr<os::File>> create_from(const std::string& retired, const std::string& path,
+                                                bool direct) override {
+    return wrap(path, passage_.pass("create from", path, 0, [&](bool) {
+      return under_->create_from(retired, path, direct);
+    }));
+  }
   Result<std::unique_ptr<os::File>> open(const std::string& path, bool direct) override {
     return wrap(path,
                 passage_.pass("open", path, 0, [&](bool) { return under_->open(path, direct); }));
