@@ -291,7 +291,7 @@ TEST_F(ChooserTest, SamplesRarelyWhereTheRatioNeverRests) {
 }
 
 TEST_F(ChooserTest, SamplesAnewWhenTheDeviceBecomesFast) {
-  clock_.step = 500'000;
+  clock_.step = 2'000'000;
   Chooser chooser(at(100e6), clock_);
   const Bytes raw = field(kLarge);
   EXPECT_NE(encode(chooser, "t", kDoubles, raw), "raw");
