@@ -19,6 +19,8 @@ Layout find_layout(const SourceBytes& file);
 Result<Layout> find_hdf5_layout(const SourceBytes& file);
 /// netCDF's classic formats CDF-1, CDF-2 and CDF-5.
 Result<Layout> find_netcdf_layout(const SourceBytes& file);
+/// One of its variables, however small. not_found: there is no such, or it is empty.
+Result<Variable> find_netcdf_variable(const SourceBytes& file, const std::string& name);
 
 /// A dataset of an HDF5 file as the whole array that it is, whatever its layout and filters:
 /// `begin` hears what it is, then `take` gets its elements in pieces, as the file's type has them.

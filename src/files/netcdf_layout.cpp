@@ -75,8 +75,8 @@ class HeaderReader {
 
 class Header {
  public:
-  Header(std::span<const std::byte> bytes, std::uint64_t file_bytes)
-      : reader_(bytes), file_bytes_(file_bytes) {}
+  Header(std::span<const std::byte> bytes, std::uint64_t file_bytes, std::uint64_t least_bytes)
+      : reader_(bytes), file_bytes_(file_bytes), least_bytes_(least_bytes) {}
 
   Result<Layout> layout();
 
@@ -95,7 +95,8 @@ class Header {
   std::optional<Variable> variable_of(const Entry& entry, std::uint64_t record_bytes) const;
 
   HeaderReader reader_;
-  std::uint64_t file_bytes_;
+  const std::uint64_t file_bytes_;
+  const std::uint64_t least_bytes_;  ///< of a variable
   unsigned version_ = 0;
   std::uint64_t records_ = 0;
   bool streaming_ = false;  ///< the number of records is not written
@@ -201,8 +202,7 @@ std::uint64_t Header::find_records(std::uint64_t record_bytes) const {
 std::optional<Variable> Header::variable_of(const Entry& entry, std::uint64_t record_bytes) const {
   const std::uint64_t records = entry.record ? find_records(record_bytes) : 1;
   std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(entry.bytes, records, &bytes) || bytes < kLeastVariableBytes)
-    return {};
+  if (__builtin_mul_overflow(entry.bytes, records, &bytes) || bytes < least_bytes_) return {};
   if (records > kMostRanges / std::max<std::size_t>(entries_.size(), 1)) return {};
   Variable variable{
       .name = entry.name,
@@ -239,12 +239,24 @@ Result<Layout> Header::layout() {
   return layout;
 }
 
+Result<Layout> find_variables(const SourceBytes& file, std::uint64_t least_bytes) {
+  std::vector<std::byte> header(std::min(file.stamp().bytes, kMostHeaderBytes));
+  BELAY_TRY(file.read(0, header));
+  return Header(header, file.stamp().bytes, least_bytes).layout();
+}
+
 }  // namespace
 
 Result<Layout> find_netcdf_layout(const SourceBytes& file) {
-  std::vector<std::byte> header(std::min(file.stamp().bytes, kMostHeaderBytes));
-  BELAY_TRY(file.read(0, header));
-  return Header(header, file.stamp().bytes).layout();
+  return find_variables(file, kLeastVariableBytes);
+}
+
+Result<Variable> find_netcdf_variable(const SourceBytes& file, const std::string& name) {
+  BELAY_ASSIGN(Layout layout, find_variables(file, 1));
+  BELAY_TRY(check_layout(layout, file.stamp().bytes));
+  for (Variable& variable : layout.variables)
+    if (variable.name == name) return std::move(variable);
+  return fail(Code::not_found, "there is none such");
 }
 
 }  // namespace belay::files

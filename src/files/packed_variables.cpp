@@ -48,7 +48,7 @@ std::optional<FoundVariable> behind_path(const Contents& contents, const std::st
     const std::string variable = name.substr(packed.path.size() + 1);
     for (const PackedRegion& region : packed.regions)
       if (region.variable == variable) return FoundVariable{file, variable};
-    if (packed.format == FileFormat::hdf5) found = FoundVariable{file, variable};
+    if (packed.format != FileFormat::other) found = FoundVariable{file, variable};
   }
   return found;
 }

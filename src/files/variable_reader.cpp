@@ -96,10 +96,15 @@ bool is_part_of(const PackedRegion& region, const std::string& variable) {
 Result<VariableReader> VariableReader::open(RegionSource& source, const PackedFile& file,
                                             const std::string& variable) {
   VariableReader reader(source, file, variable);
-  const bool by_library = file.format == FileFormat::hdf5 && !reader.is_stored_as_it_is();
   BELAY_TRY(within(fmt::format("variable {} of {}", in_quotes(variable), in_quotes(file.path)),
-                   by_library ? reader.open_hdf5() : reader.open_regions()));
+                   reader.open_array()));
   return reader;
+}
+
+Result<void> VariableReader::open_array() {
+  if (file_->format == FileFormat::hdf5 && !is_stored_as_it_is()) return open_hdf5();
+  if (file_->format == FileFormat::netcdf && regions().empty()) return open_netcdf();
+  return open_regions();
 }
 
 /// In one piece in its file, and so in its region.
@@ -169,7 +174,25 @@ Result<void> VariableReader::open_hdf5() {
   return {};
 }
 
+/// One that was too small for a region, or in too many pieces.
+Result<void> VariableReader::open_netcdf() {
+  const TemporaryFile image;
+  if (!image.valid()) return Unexpected(os::error_of(errno, "create", image.path()));
+  BELAY_TRY(fill_image(image.descriptor()));
+  BELAY_ASSIGN(const SourceBytes file, SourceBytes::open(image.path()));
+  BELAY_ASSIGN(const Variable variable, find_netcdf_variable(file, variable_));
+  array_ = {variable.type, variable.shape};
+  bytes_.resize(variable.bytes());
+  std::span<std::byte> left(bytes_);
+  for (const Range& range : variable.ranges) {
+    BELAY_TRY(file.read(range.offset, left.first(range.length)));
+    left = left.subspan(range.length);
+  }
+  return {};
+}
+
 Result<void> VariableReader::read(const TakeBytes& take) {
+  if (!bytes_.empty()) return take(bytes_);
   if (!child_) {
     for (const PackedRegion* region : regions()) BELAY_TRY(source_->read(*region, take));
     return {};

@@ -31,8 +31,10 @@ class VariableReader {
       : source_(&source), file_(&file), variable_(std::move(variable)) {}
   std::vector<const PackedRegion*> regions() const;
   bool is_stored_as_it_is() const;
+  Result<void> open_array();
   Result<void> open_regions();
   Result<void> open_hdf5();
+  Result<void> open_netcdf();
   Result<void> fill_image(int descriptor) const;
   Result<std::vector<std::byte>> hear();
 
@@ -40,7 +42,8 @@ class VariableReader {
   const PackedFile* file_;
   std::string variable_;
   ArrayType array_;
-  std::optional<Child> child_;  ///< unset: the regions are the array
+  std::optional<Child> child_;    ///< reads it with the HDF5 library
+  std::vector<std::byte> bytes_;  ///< of one that has no region; else the regions are the array
 };
 
 }  // namespace belay::files

@@ -7,7 +7,7 @@ import unittest
 import h5py
 import numpy
 
-from set_case import SetCase
+from set_case import NOT_FOUND, SetCase, run
 
 RANDOM = numpy.random.default_rng(7)
 
@@ -193,6 +193,11 @@ class Netcdf(SetCase):
                 self.assert_region("sample.nc:mask", "i8", (15, 20))
                 self.assertTrue((self.extract("sample.nc:temperature").ravel() == numpy.arange(900)).all())
                 self.assertTrue((self.extract("sample.nc:flags").ravel() == numpy.arange(60)).all())
+                # Too small for regions of their own.
+                self.assertEqual(self.extract("sample.nc:count").tolist(), list(range(20)))
+                self.assertEqual(self.extract("sample.nc:lonely").tolist(), [1, 2, 3])
+                done = run("extract", "latest", "sample.nc:none", "--store", self.set)
+                self.assertEqual(done.returncode, NOT_FOUND, done.stderr)
 
     def test_a_single_record_variable_is_not_padded(self):
         text = ("netcdf s { dimensions: t = UNLIMITED; x = 3; variables: short s(t, x); data: s = "
