@@ -38,6 +38,7 @@ set(belay_separate
     src/session/ranks_test.cpp
     src/session/replicas_test.cpp
     src/session/version_capture.cpp
+    src/session/voyage_test.cpp
     src/vote/publish.cpp
     tools/belay/machine/bench_memory.cpp
     tools/belay/machine/doctor_place.cpp
