@@ -218,17 +218,16 @@ class PosixFiles final : public Files {
   Result<std::unique_ptr<File>> create_from(const std::string& retired, const std::string& path,
                                             bool direct) override {
     BELAY_ASSIGN(Descriptor descriptor, open_regular("reuse", retired, O_RDWR));
-    struct stat status {};
-    if (::fstat(descriptor.number(), &status) != 0) return failed("reuse", retired);
-    if (status.st_nlink != 1) return fail(Code::busy, "reuse {}: it has other names", retired);
     BELAY_TRY(rename_new(retired, path));
-    // From here on nobody new can have opened what it was.
-    if (!is_open_elsewhere(descriptor) && cut_end(descriptor, status.st_size) &&
+    // From here on nobody who looks for what it was can open it or give it another name.
+    struct stat status {};
+    if (::fstat(descriptor.number(), &status) == 0 && status.st_nlink == 1 &&
+        !is_open_elsewhere(descriptor) && cut_end(descriptor, status.st_size) &&
         set_file_mode(descriptor))
       return std::unique_ptr<File>(
           std::make_unique<PosixFile>(std::move(descriptor), path, direct));
     BELAY_TRY(remove(path));
-    return fail(Code::busy, "reuse {}: somebody reads it", retired);
+    return fail(Code::busy, "reuse {}: somebody reads it, or it has other names", retired);
   }
 
   Result<void> rename(const std::string& from, const std::string& to) override {

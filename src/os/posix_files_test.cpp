@@ -151,7 +151,7 @@ TEST_F(PosixFilesTest, AFileWithASecondNameIsNotMadeIntoANewOne) {
   const auto made = posix_files().create_from(path("a"), path("c"), false);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::busy);
-  EXPECT_EQ(fs::file_size(path("a")), 8192u);
+  EXPECT_EQ(fs::file_size(path("b")), 8192u);
   EXPECT_FALSE(fs::exists(path("c")));
 }
 

@@ -293,8 +293,7 @@ Result<void> SessionCore::close() {
     parts_.worker->wait_all();  // a round may be under way; the last one comes after it
     settled = keep_house();
     parts_.worker->wait_all();
-    if (const auto dropped = equipment_.tier.drop_retired(); !dropped)
-      log_.warn("retire: {}", dropped.error().message());
+    vote::drop_retired(equipment_.tier, log_);
     finish_housekeeping();
     if (parts_.drain_worker) parts_.drain_worker->wait_all();
     mark_closed();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/extent_server.hpp"
 
+#include "base/try.hpp"
 #include "format/wire.hpp"
 
 namespace belay::session {
@@ -145,7 +146,9 @@ std::vector<std::byte> ExtentServer::answer(std::span<const std::byte> letter) {
     const auto place = bundles[i]->place_of(questions[i].entry);
     if (!place || place->length != questions[i].length) return;
     const auto into = std::span(answer).subspan(begins[i] + 1, place->length);
-    answer[begins[i]] = std::byte{bundles[i]->read_entry(questions[i].entry, 0, into).has_value()};
+    const auto done =
+        within_memory([&] { return bundles[i]->read_entry(questions[i].entry, 0, into); });
+    answer[begins[i]] = std::byte{done.has_value()};
   });
   return answer;
 }

@@ -261,7 +261,7 @@ Result<void> Flight::publish_manifest(capture::StagingBuffer& scratch, store::Fi
 Result<void> Flight::publish_with_own_scratch() {
   BELAY_ASSIGN(auto* scratch, equipment_.staging.try_acquire());
   if (scratch == nullptr) return fail(Code::no_space, "no staging memory is free");
-  auto published = publish_manifest(*scratch, nullptr);
+  auto published = within_memory([&] { return publish_manifest(*scratch, nullptr); });
   equipment_.staging.release(scratch);
   return published;
 }
@@ -338,8 +338,7 @@ void Flight::end() {
   for (capture::StagingBuffer* buffer : held_) equipment_.staging.release(buffer);
   held_.clear();
   // Files that this version did not need the pages of. What cannot go does so with the next.
-  if (const auto dropped = equipment_.tier.drop_retired(); !dropped)
-    equipment_.log.warn("retire: {}", dropped.error().message());
+  vote::drop_retired(equipment_.tier, equipment_.log);
   // Without an index the next version makes one; what was not removed goes with the retired files.
   (void)within_memory([&] { return voted_ ? index_blocks() : clear_away(); });
   finished_.store(true, std::memory_order_release);

@@ -20,6 +20,7 @@ constexpr std::uint64_t kRoundBytes = std::uint64_t{32} << 20;
 struct Sought {
   EntryQuestion question;
   std::size_t block = 0;  ///< among the lost ones
+  std::uint64_t extent_bytes = 0;
 };
 
 auto content_of(const format::BundledBlock& block) {
@@ -45,10 +46,13 @@ struct Queue {
   std::vector<EntryQuestion> next_questions() {
     asked = next;
     std::vector<EntryQuestion> questions;
-    for (std::uint64_t bytes = 0; next < sought.size(); next = end_of(next)) {
+    std::uint64_t bytes = 0, to_read = 0;
+    for (; next < sought.size(); next = end_of(next)) {
       const EntryQuestion& question = sought[next].question;
-      if (bytes > 0 && bytes + question.length > quota) break;
+      const bool is_new = questions.empty() || questions.back().extent != question.extent;
       bytes += question.length;
+      to_read += is_new ? sought[next].extent_bytes : 0;
+      if (!questions.empty() && (bytes > quota || to_read > kRoundBytes)) break;
       questions.push_back(question);
     }
     return questions;
@@ -71,7 +75,12 @@ class Sharing {
         lost_(lost) {}
 
   Result<void> run() {
-    find_all();
+    // Who lacks memory wants nothing, but answers.
+    const auto found = within_memory([&]() -> Result<void> {
+      find_all();
+      return {};
+    });
+    if (!found) queues_.clear();
     BELAY_ASSIGN(const bool any, keep_shared());
     while (any) {
       BELAY_ASSIGN(const bool more, ask_and_answer());
@@ -147,7 +156,7 @@ void Sharing::find_in(catalog::Whereabouts::Place place, store::Bundle& bundle, 
     const ExtentName name{place, bundle.id(), entry->extent};
     Queue& queue = queues_[members[entry->extent % members.size()].rank];
     queue.quota = kRoundBytes / members.size();
-    queue.sought.push_back({{name, found->entry, wanted.length}, block});
+    queue.sought.push_back({{name, found->entry, wanted.length}, block, entry->extent_bytes});
     return true;
   });
 }
@@ -212,6 +221,8 @@ void Sharing::take(Queue& queue, std::span<const std::byte> answer) {
     if (equipment_.hasher.hash(bytes) != any.fingerprint) return;
     for (std::size_t each = first; each < last; ++each) {
       WantedBlock& wanted = lost_[queue.sought[each].block].wanted;
+      if (wanted.fingerprint != any.fingerprint)
+        continue;  // a bundle that says they are equal lies
       os::copy_past_cache(wanted.to, bytes.data(), wanted.fits);
       wanted.to = nullptr;  // it is where it belongs
     }

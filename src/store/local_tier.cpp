@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mistakes.hpp"
 #include "base/try.hpp"
+#include "format/names.hpp"
 #include "store/tier.hpp"
 
 #include <algorithm>
@@ -36,33 +37,44 @@ class LocalTier final : public Tier {
   Result<void> remove(const std::string& name) override { return files_.remove(path(name)); }
   Result<void> retire(const std::string& name) override {
     const auto space = files_.space(directory_);
-    // Where memory is scarce nothing stays longer than it must.
-    if (!space || !space->in_memory || space->free_bytes < space->total_bytes / 4)
+    // Where memory is scarce, or has no bound, nothing stays longer than it must.
+    if (!space || !space->in_memory || space->total_bytes == 0 ||
+        space->free_bytes < space->total_bytes / 4)
       return remove(name);
-    BELAY_TRY(files_.touch(path(name)));
+    // From here on it is what any run may clear away, and nobody counts on.
+    std::string retired = format::temporary_name(name);
+    const std::string from = path(name), to = path(retired);
+    {
+      const std::lock_guard guard(mutex_);
+      retired_.reserve(retired_.size() + 1);
+    }
+    BELAY_TRY(files_.rename(from, to));
     const std::lock_guard guard(mutex_);
-    retired_.push_back(name);
+    retired_.push_back(std::move(retired));
     return {};
   }
   Result<std::unique_ptr<os::File>> create_large(const std::string& name) override {
-    const auto old = take_retired(name);
+    const auto old = find_retired(name);  // listed until it is gone: memory may be lacking
     if (!old) return create(name);
-    if (auto file = files_.create_from(path(*old), path(name), /*direct=*/true)) return file;
-    if (auto gone = remove(*old); !gone && gone.error().code() != Code::not_found) {
-      const std::lock_guard guard(mutex_);
-      retired_.push_back(*old);
+    auto file = files_.create_from(path(*old), path(name), /*direct=*/true);
+    if (file) {
+      forget(*old);
+      return file;
     }
+    (void)drop(*old);  // if it cannot go now, it will be tried again
     return create(name);
   }
   Result<std::size_t> drop_retired() override {
-    const std::lock_guard guard(mutex_);
     std::size_t dropped = 0;
-    for (; !retired_.empty(); retired_.pop_back()) {
-      auto gone = remove(retired_.back());
-      if (!gone && gone.error().code() != Code::not_found)
-        return Unexpected(std::move(gone).error());
-      ++dropped;
+    Result<void> all;
+    for (const std::string& old : all_retired()) {
+      auto gone = drop(old);
+      if (gone)
+        ++dropped;
+      else
+        all = std::move(gone);
     }
+    if (!all && dropped == 0) return Unexpected(all.error());
     return dropped;
   }
   Result<void> sync_names() override { return files_.sync_directory(directory_); }
@@ -80,15 +92,25 @@ class LocalTier final : public Tier {
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
 
   /// One whose name begins with the same word: it will be about as long.
-  std::optional<std::string> take_retired(const std::string& name) {
+  std::optional<std::string> find_retired(const std::string& name) {
     const std::string kind = name.substr(0, name.find('-') + 1);
     const std::lock_guard guard(mutex_);
     const auto found = std::find_if(retired_.begin(), retired_.end(),
                                     [&](const std::string& old) { return old.starts_with(kind); });
-    if (found == retired_.end()) return {};
-    std::string old = std::move(*found);
-    retired_.erase(found);
-    return old;
+    return found == retired_.end() ? std::nullopt : std::optional(*found);
+  }
+  std::vector<std::string> all_retired() {
+    const std::lock_guard guard(mutex_);
+    return retired_;
+  }
+  Result<void> drop(const std::string& old) {
+    if (auto gone = remove(old); !gone && gone.error().code() != Code::not_found) return gone;
+    forget(old);
+    return {};
+  }
+  void forget(const std::string& old) {
+    const std::lock_guard guard(mutex_);
+    std::erase(retired_, old);
   }
 
   os::Files& files_;

@@ -115,6 +115,11 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log, bool
   return left;
 }
 
+void drop_retired(store::Tier& tier, Log& log) {
+  const auto dropped = within_memory([&] { return tier.drop_retired(); });
+  if (!dropped) log.warn("retire: {}", dropped.error().message());
+}
+
 Result<void> prepare_settled(store::Tier& tier, const RunRecord& record) {
   return store::prepare_whole(tier, std::string(format::kSettledName),
                               format::encode_run_record(record));

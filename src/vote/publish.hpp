@@ -46,6 +46,8 @@ struct Retired {
 /// Returns what could not be removed, which is logged too. `reuse`: blocks and parity are retired
 /// (Tier::retire()), so that the caller must drop them some time.
 Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log, bool reuse = false);
+/// Removes what that left for new files; of what cannot go now, `log` hears.
+void drop_retired(store::Tier& tier, Log& log);
 
 /// Leaves the mark that a version of this store has existed. prepare_settled() does all of it that
 /// needs space, so that a disk which is full by then does not matter.
