@@ -144,7 +144,7 @@ TEST_F(OracleTest, KnowsTheVersionThatRestoreTook) {
   oracle.told(0, 1, "wait()");
   oracle.speak_of(1);
   for (const Rank rank : {0u, 1u}) oracle.begin_healing(0, rank);
-  for (const Rank rank : {0u, 1u}) oracle.end_healing(0, rank, Version{5}, {{"a", bytes(10)}});
+  for (const Rank rank : {0u, 1u}) oracle.end_healing(0, rank, Version{5}, {{"a", bytes(10)}}, false);
   oracle.speak_of(2);
   restore(5, 10, 10);
   EXPECT_TRUE(oracle.violations().empty());

@@ -100,12 +100,12 @@ void Oracle::end_capture(Attempt& attempt, Rank rank, const Result<Version>& res
 
 void Oracle::begin_healing(std::size_t event, Rank rank) { begin_capture(kHealings + event, rank); }
 
-void Oracle::end_healing(std::size_t event, Rank rank, std::optional<Version> version,
-                         State state) {
+void Oracle::end_healing(std::size_t event, Rank rank, std::optional<Version> version, State state,
+                         bool failed) {
   Attempt& attempt = begin_capture(kHealings + event, rank);
   attempt.ranks[rank].state = std::move(state);
   if (!version) {
-    attempt.ranks[rank].outcome = Capture::Outcome::skipped;
+    attempt.ranks[rank].outcome = failed ? Capture::Outcome::failed : Capture::Outcome::skipped;
     return;
   }
   end_capture(attempt, rank, *version, false);

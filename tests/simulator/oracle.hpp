@@ -101,8 +101,10 @@ class Oracle {
   void end_capture(Attempt& attempt, Rank rank, const Result<Version>& result, bool may_skip);
   /// restore() may take a version of what it has restored; the rank's part in it begins.
   void begin_healing(std::size_t event, Rank rank);
-  /// restore() succeeded on this rank. `version`: the one that it took, if it did.
-  void end_healing(std::size_t event, Rank rank, std::optional<Version> version, State state);
+  /// restore() succeeded on this rank. `version`: the one that it took, if it did. `failed`: it
+  /// failed to, after which ranks may have voted all the same.
+  void end_healing(std::size_t event, Rank rank, std::optional<Version> version, State state,
+                   bool failed);
   /// wait() or close() told a rank that this version exists. 0: that none does.
   void told(Rank rank, Version version, const char* where);
   /// versions() of a rank lists this version.

@@ -190,6 +190,7 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
   part.before = application_.state();
   part.fell_back = oracle().any_damage() || (faults_on_ && !plan_->faults.empty());
   event.disturbed = event.disturbed || shared_->node_may_be_lost();
+  const std::uint64_t failed = session.stats().failed;
   auto restored = session.restore(RestoreOptions{.version = asked, .allow_missing = allow_missing});
   application_.restored();
   event.disturbed =
@@ -206,19 +207,19 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
     part.error = restored.error();
   world_->trace("rank {}: restore({}) gives {}", rank_, asked.value_or(0),
                 restored ? std::to_string(*restored) : restored.error().message());
-  if (event.heals) look_for_healing(session, index, restored);
+  if (event.heals) look_for_healing(session, index, restored, failed);
   return restored;
 }
 
-void RankRun::look_for_healing(Session& session, std::size_t event,
-                               const Result<Version>& restored) {
+void RankRun::look_for_healing(Session& session, std::size_t event, const Result<Version>& restored,
+                               std::uint64_t failed) {
   const auto versions = session.versions();
   if (!restored || versions.empty()) return;
   std::optional<Version> healed;
   if (versions.front().version != *restored) healed = versions.front().version;
   if (healed && rank_ == 0) ++shared_->healings;
   world_->trace("rank {}: healed by version {}", rank_, healed.value_or(0));
-  oracle().end_healing(event, rank_, healed, application_.state());
+  oracle().end_healing(event, rank_, healed, application_.state(), session.stats().failed > failed);
 }
 
 bool RankRun::knows_regions(const std::vector<VersionInfo>& versions) const {

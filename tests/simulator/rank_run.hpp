@@ -81,7 +81,9 @@ class RankRun {
   Result<Version> restore(Session& session, std::optional<Version> asked, bool allow_missing);
   /// Can all ranks protect exactly the regions of the version that restore() will give?
   bool knows_regions(const std::vector<VersionInfo>& versions) const;
-  void look_for_healing(Session& session, std::size_t event, const Result<Version>& restored);
+  /// `failed`: how many versions had before restore().
+  void look_for_healing(Session& session, std::size_t event, const Result<Version>& restored,
+                        std::uint64_t failed);
   /// Protects exactly the regions that the version has on this rank, if the oracle knows it.
   bool keep_regions_of(Session& session, Version version);
   Result<Version> capture_pieces(Session& session, Attempt& attempt);
