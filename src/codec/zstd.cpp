@@ -25,7 +25,7 @@ constexpr int kHardlyASearch = 64 << 10;
 constexpr int kFarLevel = 3;
 /// What is no larger has little that is far: larger tables would take longer to clear than they
 /// save.
-constexpr std::size_t kNear = 512 << 10;
+constexpr std::size_t kNear = 256 << 10;
 constexpr int kLeastWindowLog = 10;  // that the library has
 constexpr int kFarWindowLog = 27;
 
