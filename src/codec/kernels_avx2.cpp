@@ -133,7 +133,9 @@ constexpr Kernels kAvx2 = {shuffle,
 }  // namespace
 
 const Kernels* avx2_kernels() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? &kAvx2 : nullptr;
+  const bool can = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                   __builtin_cpu_supports("bmi2");
+  return can ? &kAvx2 : nullptr;
 }
 
 }  // namespace belay::codec

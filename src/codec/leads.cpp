@@ -9,9 +9,6 @@
 namespace belay::codec {
 namespace {
 
-/// Of residuals, which go from one loop to the next within the first cache.
-constexpr std::size_t kTileBytes = 16 << 10;
-
 std::size_t numbers_of(const Layout& layout, std::size_t raw_bytes) {
   return raw_bytes / layout.record_bytes * layout.record_bytes / layout.differences.number_bytes;
 }

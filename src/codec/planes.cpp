@@ -10,8 +10,6 @@
 namespace belay::codec {
 namespace {
 
-/// Of residuals, which go from one loop to the next within the first cache.
-constexpr std::size_t kTileBytes = 16 << 10;
 /// A plane this large is looked at in some places before it is compressed.
 constexpr std::size_t kProbedBytes = 32 << 10;
 constexpr std::size_t kProbes = 4;

@@ -12,6 +12,8 @@
 namespace belay::codec {
 
 inline constexpr std::size_t kMostStrides = 4;
+/// Of residuals that go from one loop to the next within the first cache.
+inline constexpr std::size_t kTileBytes = 16 << 10;
 
 /// Which differences: for each stride in turn, x[i] - x[i - stride], where numbers before the
 /// first are 0. The same stride twice gives differences of differences; those of an element, a row

@@ -42,6 +42,7 @@ constexpr std::size_t kAgainBytes = 512 << 10;
 constexpr double kLeastLoud = 768 << 10;
 /// At a glance, all that is not quiet is tried if it is no more than this.
 constexpr std::size_t kMostAll = 64 << 10;
+/// By what part zstd-long must be smaller there.
 constexpr double kMuchSmaller = 0.1;
 /// What the map of quiet groups takes of a small extent, and what is one.
 constexpr double kMapBytes = 40;

@@ -22,10 +22,9 @@ struct Sampled {
 };
 
 /// The codec that would take the least time to encode `raw` and to write what comes of it, judged
-/// by a sample from where it is not quiet; of those that take nearly as little, the one that takes
-/// the least if its bytes are read once, too; raw if none of them saves enough. `former` stays
-/// unless another is better by a few per cent; nullptr: there is none. REQUIRES: bytes_per_second >
-/// 0, raw is not empty.
+/// by a sample from where it is not quiet; of those that take nearly as little, the smallest; raw
+/// if none of them saves enough. `former` stays unless another is better by a few per cent;
+/// nullptr: there is none. REQUIRES: bytes_per_second > 0, raw is not empty.
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, double bytes_per_second,
                const Codec* former, Workspace& workspace, os::Clock& clock);
 

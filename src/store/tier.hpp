@@ -43,7 +43,8 @@ class Tier {
   virtual Result<std::unique_ptr<os::File>> create_large(const std::string& name) {
     return create(name);
   }
-  /// Removes retired files that are still there; returns how many.
+  /// Removes retired files that are still there; returns how many. Those that cannot go are tried
+  /// again the next time; an error if that is all of them.
   virtual Result<std::size_t> drop_retired() { return std::size_t{0}; }
   /// Makes new and removed names durable.
   virtual Result<void> sync_names() = 0;
