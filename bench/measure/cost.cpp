@@ -145,10 +145,8 @@ double measure_plain_write(Team& team, Image& image, const fs::path& directory) 
 }
 
 Baselines measure_baselines(Team& team, Image& image, const fs::path& directory) {
-  const AlignedBuffer buffer;
-  const fs::path file = baseline_file(team, directory);
   Baselines result;
-  result.plain_write_ms = timed_plain_write(team, image, file);
+  result.plain_write_ms = timed_plain_write(team, image, baseline_file(team, directory));
 
   team.barrier();
   Stopwatch scanning;
@@ -157,15 +155,21 @@ Baselines measure_baselines(Team& team, Image& image, const fs::path& directory)
   static_cast<void>(kept);
   result.scan_cpu_ms = scanning.cpu_ms(team);
   result.scan_ms = scanning.elapsed_ms(team);
+  return result;
+}
 
+double measure_direct_read(Team& team, const fs::path& directory) {
+  const AlignedBuffer buffer;
   if (team.rank() == 0) drop_caches(directory);
   team.barrier();
   Stopwatch reading;
-  direct_read(file, buffer.bytes());
+  direct_read(baseline_file(team, directory), buffer.bytes());
   reading.stop();
-  result.direct_read_ms = reading.elapsed_ms(team);
-  fs::remove(file);
-  return result;
+  return reading.elapsed_ms(team);
+}
+
+void remove_plain_file(Team& team, const fs::path& directory) {
+  fs::remove(baseline_file(team, directory));
 }
 
 void drop_caches(const fs::path& directory) {

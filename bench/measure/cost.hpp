@@ -41,11 +41,14 @@ struct Baselines {
   double plain_write_ms = 0;  ///< write() of all the data to a new file, and fsync()
   double scan_ms = 0;         ///< reading all the data in memory once, one thread a rank
   double scan_cpu_ms = 0;
-  double direct_read_ms = 0;  ///< O_DIRECT read of that file, caches dropped
 };
-/// Collective. Every rank with its own file in `directory`, all at the same time.
+/// Collective. Every rank with its own file in `directory`, all at the same time. The file stays
+/// until remove_plain_file().
 Baselines measure_baselines(Team& team, Image& image, const std::filesystem::path& directory);
-/// The first of them alone.
+/// Collective. O_DIRECT read of that file, caches dropped.
+double measure_direct_read(Team& team, const std::filesystem::path& directory);
+void remove_plain_file(Team& team, const std::filesystem::path& directory);
+/// The plain write alone, without a trace.
 double measure_plain_write(Team& team, std::span<const std::span<const std::byte>> pieces,
                            const std::filesystem::path& directory);
 double measure_plain_write(Team& team, Image& image, const std::filesystem::path& directory);

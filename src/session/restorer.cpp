@@ -116,17 +116,13 @@ Result<LostBlocks> read_regions(Equipment& equipment, os::Parallel& readers,
                                                  room.data() + i * manifest.block_bytes, &record});
     }
   }
+  std::vector<UnreadBlocks> unread(wanted.size());
+  BELAY_TRY(read_blocks(equipment, readers, manifest, wanted, unread));
   LostBlocks lost;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].empty()) continue;
-    const SegmentRef& segment = manifest.segments[i];
-    UnreadBlocks unread;
-    if (segment.id.rank == kAnyRank)
-      unread.blocks = std::move(wanted[i]);
-    else
-      BELAY_TRY(read_blocks(equipment, readers, manifest, segment, std::move(wanted[i]), unread));
-    for (WantedBlock& block : unread.blocks) lost.blocks.push_back({std::move(block), segment.id});
-    if (!lost.reason) lost.reason = std::move(unread.reason);
+  for (std::size_t i = 0; i < unread.size(); ++i) {
+    for (const WantedBlock& block : unread[i].blocks)
+      lost.blocks.push_back({block, manifest.segments[i].id});
+    if (!lost.reason) lost.reason = std::move(unread[i].reason);
   }
   return lost;
 }

@@ -25,7 +25,7 @@ struct Seams {
   std::function<std::unique_ptr<Worker>()> make_worker;             ///< empty: as `background` says
   std::function<std::unique_ptr<capture::Tracker>()> make_tracker;  ///< empty: as `track` says
   unsigned hash_threads = 0;                                        ///< 0: one per free processor
-  unsigned read_threads = 8;  ///< requests that a restore has under way; they wait, not compute
+  unsigned read_threads = 24;  ///< requests that a restore has under way; they wait, not compute
   std::string host;
   std::string program;
   std::uint64_t pid = 0;

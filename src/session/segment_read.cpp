@@ -18,9 +18,11 @@ namespace {
 
 // Dead bytes between two wanted blocks are read too if they are not more than this: cheaper than a
 // second request.
-constexpr std::uint64_t kGapBytes = std::uint64_t{16} << 10;
-// Several requests of this size under way reach the disk's speed.
-constexpr std::uint64_t kRunBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kGapBytes = std::uint64_t{8} << 10;
+// As many requests of this size as there are readers reach the disk's speed; larger ones would only
+// wait for each other.
+constexpr std::uint64_t kRunBytes = std::uint64_t{256} << 10;
+constexpr std::size_t kReadAhead = 8;     ///< buffers that are filled or wait to be looked at
 constexpr std::size_t kPieceBlocks = 16;  ///< that one thread verifies and copies at a time
 
 std::uint64_t round_down(std::uint64_t value) {
@@ -44,180 +46,229 @@ struct Run {
   std::uint64_t at = 0;
 };
 
-/// Runs that share a buffer.
+/// Runs [first_run, last_run) of a segment, which share a buffer.
 struct Chunk {
   std::size_t first_run = 0;
-  std::size_t last_run = 0;  ///< past the last
+  std::size_t last_run = 0;
   std::uint64_t bytes = 0;
+
+  std::size_t runs() const { return last_run - first_run; }
+};
+
+/// A file, where the wanted blocks lie in it, and how they will be read.
+struct Segment {
+  Segment(store::SegmentFile opened, UnreadBlocks& unread_blocks)
+      : file(std::move(opened)), unread(unread_blocks) {}
+
+  void plan(const std::vector<WantedBlock>& wanted, std::uint64_t buffer_bytes);
+
+  store::SegmentFile file;
+  UnreadBlocks& unread;
+  std::vector<PlacedBlock> placed;  ///< by offset
+  std::vector<Run> runs;
+  std::vector<Chunk> chunks;
+
+ private:
+  void place(const std::vector<WantedBlock>& wanted);
+  void cut_into_runs(std::uint64_t most);
+  void gather_chunks(std::uint64_t most);
 };
 
 /// A chunk on its way: filled by the worker, looked at when `done`.
 struct Request {
+  Segment* segment = nullptr;
   Chunk chunk;
   capture::StagingBuffer* buffer = nullptr;
   std::vector<Result<std::size_t>> got;  ///< of each run
   std::atomic<bool> done = false;
 };
 
-class SegmentRead {
- public:
-  SegmentRead(Equipment& equipment, os::Parallel& readers, store::SegmentFile segment,
-              UnreadBlocks& unread)
-      : equipment_(equipment), readers_(readers), segment_(std::move(segment)), unread_(unread) {}
+/// One run of a chunk on its way.
+struct RunRequest {
+  Request* request = nullptr;
+  std::size_t number = 0;  ///< in the chunk
+};
 
-  Result<void> run(const std::vector<WantedBlock>& wanted) {
-    place(wanted);
-    cut_into_runs();
-    gather_chunks();
-    auto read = read_chunks();
+/// Reads segments one after the other as one stream of requests: while the blocks of some buffers
+/// are verified and copied, others are being filled, and the next segment is opened.
+class SegmentsRead {
+ public:
+  SegmentsRead(Equipment& equipment, os::Parallel& readers)
+      : equipment_(equipment), readers_(readers) {}
+  ~SegmentsRead() {
     equipment_.worker.wait_all();  // no request may outlive its file
     for (Request& request : requests_) equipment_.staging.release(request.buffer);
-    return read;
   }
+  SegmentsRead(const SegmentsRead&) = delete;
+  SegmentsRead& operator=(const SegmentsRead&) = delete;
+
+  /// Blocks that cannot be read are added to `unread`, the last of them by finish().
+  Result<void> read(store::SegmentFile file, const std::vector<WantedBlock>& wanted,
+                    UnreadBlocks& unread);
+  void finish() { deliver_down_to(0); }
 
  private:
-  void place(const std::vector<WantedBlock>& wanted);
-  void cut_into_runs();
-  void gather_chunks();
-  Result<void> read_chunks();
-  Result<bool> request_next();
-  void fill(Request& request);
+  Result<std::size_t> request(Segment& segment, std::size_t chunk);
+  void fill(const std::vector<RunRequest>& runs);
+  /// Looks at the oldest requests until so many are left.
+  void deliver_down_to(std::size_t left);
   void deliver(const Request& request);
-  /// Why blocks of a run cannot be looked at; unset if they can.
-  std::optional<Error> flaw_of(const Run& run, const Result<std::size_t>& got) const;
-  Error damage_of(const PlacedBlock& block) const;
-  /// False: the content is not what the fingerprint names.
   bool deliver_block(const PlacedBlock& block, std::span<const std::byte> content,
                      bool unchecked) const;
-
-  /// Without dedup the segment may have the same content in another place. False: it has not.
-  bool deliver_equal(const PlacedBlock& block);
+  bool deliver_equal(Segment& segment, const PlacedBlock& block) const;
 
   Equipment& equipment_;
   os::Parallel& readers_;
-  store::SegmentFile segment_;
-  UnreadBlocks& unread_;
-  std::vector<PlacedBlock> placed_;
-  std::vector<Run> runs_;
-  std::vector<Chunk> chunks_;
-  std::size_t next_chunk_ = 0;
+  std::deque<Segment> segments_;  ///< that requests may refer to
   std::deque<Request> requests_;
 };
 
-void SegmentRead::place(const std::vector<WantedBlock>& wanted) {
-  segment_.sort_blocks();
-  placed_.reserve(wanted.size());
+void Segment::plan(const std::vector<WantedBlock>& wanted, std::uint64_t buffer_bytes) {
+  place(wanted);
+  cut_into_runs(std::min(buffer_bytes, kRunBytes));
+  gather_chunks(buffer_bytes);
+}
+
+void Segment::place(const std::vector<WantedBlock>& wanted) {
+  file.sort_blocks();
+  placed.reserve(wanted.size());
   for (const WantedBlock& block : wanted) {
-    if (const auto* found = segment_.find(block.fingerprint, block.length))
-      placed_.push_back({block, found->offset});
+    if (const auto* found = file.find(block.fingerprint, block.length))
+      placed.push_back({block, found->offset});
     else
-      unread_.add(block,
-                  Error(Code::corruption,
-                        fmt::format("{}: does not hold block {} of region '{}'", segment_.where(),
-                                    to_hex(block.fingerprint), block.region->name)));
+      unread.add(block, Error(Code::corruption,
+                              fmt::format("{}: does not hold block {} of region '{}'", file.where(),
+                                          to_hex(block.fingerprint), block.region->name)));
   }
-  std::sort(placed_.begin(), placed_.end(),
+  std::sort(placed.begin(), placed.end(),
             [](const PlacedBlock& a, const PlacedBlock& b) { return a.offset < b.offset; });
 }
 
-void SegmentRead::cut_into_runs() {
-  const std::uint64_t most = std::min<std::uint64_t>(equipment_.staging.buffer_bytes(), kRunBytes);
-  const bool exact = segment_.file().decodes();
+void Segment::cut_into_runs(std::uint64_t most) {
+  const bool exact = file.file().decodes();
   const std::uint64_t gap = exact ? 0 : kGapBytes;
-  for (std::size_t i = 0; i < placed_.size(); ++i) {
-    const std::uint64_t begin = placed_[i].offset;
-    const std::uint64_t last = begin + placed_[i].wanted.length;
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    const std::uint64_t begin = placed[i].offset;
+    const std::uint64_t last = begin + placed[i].wanted.length;
     const std::uint64_t end = exact ? last : round_up(last);
-    if (!runs_.empty() && begin <= runs_.back().end + gap && end <= runs_.back().begin + most) {
-      runs_.back().end = std::max(runs_.back().end, end);
-      runs_.back().last = i + 1;
+    if (!runs.empty() && begin <= runs.back().end + gap && end <= runs.back().begin + most) {
+      runs.back().end = std::max(runs.back().end, end);
+      runs.back().last = i + 1;
     } else {
-      runs_.push_back({i, i + 1, exact ? begin : round_down(begin), end, 0});
+      runs.push_back({i, i + 1, exact ? begin : round_down(begin), end, 0});
     }
   }
 }
 
-void SegmentRead::gather_chunks() {
-  const std::uint64_t most = equipment_.staging.buffer_bytes();
-  for (std::size_t i = 0; i < runs_.size(); ++i) {
-    Run& run = runs_[i];
+void Segment::gather_chunks(std::uint64_t most) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Run& run = runs[i];
     const std::uint64_t bytes = run.end - run.begin;
-    if (chunks_.empty() || chunks_.back().bytes + bytes > most) chunks_.push_back({i, i, 0});
-    run.at = chunks_.back().bytes;
-    chunks_.back().bytes += bytes;
-    chunks_.back().last_run = i + 1;
+    if (chunks.empty() || chunks.back().bytes + bytes > most) chunks.push_back({i, i, 0});
+    run.at = chunks.back().bytes;
+    chunks.back().bytes += bytes;
+    chunks.back().last_run = i + 1;
     for (std::size_t block = run.first; block < run.last; ++block)
-      placed_[block].at = run.at + (placed_[block].offset - run.begin);
+      placed[block].at = run.at + (placed[block].offset - run.begin);
   }
 }
 
-void SegmentRead::fill(Request& request) {
-  const auto memory = request.buffer->memory.bytes();
-  readers_.run(request.got.size(), [&](std::size_t i) {
-    const Run& run = runs_[request.chunk.first_run + i];
-    request.got[i] = segment_.file().read(run.begin, memory.subspan(run.at, run.end - run.begin));
-  });
-}
-
-/// Starts the next read if there is a buffer for it.
-Result<bool> SegmentRead::request_next() {
-  if (next_chunk_ == chunks_.size()) return false;
-  BELAY_ASSIGN(auto* buffer, equipment_.staging.try_acquire());
-  if (buffer == nullptr) return false;
-  Request& request = requests_.emplace_back();
-  request.chunk = chunks_[next_chunk_++];
-  request.buffer = buffer;
-  request.got.assign(request.chunk.last_run - request.chunk.first_run, std::size_t{0});
-  equipment_.worker.submit([this, &request] {
-    fill(request);
-    request.done.store(true, std::memory_order_release);
-  });
-  return true;
-}
-
-Result<void> SegmentRead::read_chunks() {
-  constexpr std::size_t kReadAhead = 4;
-  while (next_chunk_ < chunks_.size() || !requests_.empty()) {
-    while (requests_.size() < kReadAhead) {
-      BELAY_ASSIGN(const bool requested, request_next());
-      if (!requested) break;
-    }
+Result<void> SegmentsRead::read(store::SegmentFile file, const std::vector<WantedBlock>& wanted,
+                                UnreadBlocks& unread) {
+  Segment& segment = segments_.emplace_back(std::move(file), unread);
+  segment.plan(wanted, equipment_.staging.buffer_bytes());
+  for (std::size_t chunk = 0; chunk < segment.chunks.size();) {
+    deliver_down_to(kReadAhead / 2);
+    BELAY_ASSIGN(const std::size_t requested, request(segment, chunk));
+    chunk += requested;
+    if (requested > 0) continue;
     if (requests_.empty()) return fail(Code::no_space, "restore: no staging memory is free");
+    deliver_down_to(requests_.size() - 1);
+  }
+  return {};
+}
+
+/// Starts to read chunks from the given one on, all at once, if there are buffers. How many?
+Result<std::size_t> SegmentsRead::request(Segment& segment, std::size_t chunk) {
+  std::size_t count = 0;
+  std::vector<RunRequest> runs;
+  while (chunk + count < segment.chunks.size() && requests_.size() < kReadAhead) {
+    auto buffer = equipment_.staging.try_acquire();
+    if (!buffer && count == 0) return Unexpected(buffer.error());
+    if (!buffer || *buffer == nullptr) break;
+    Request& request = requests_.emplace_back();
+    request.buffer = *buffer;
+    request.segment = &segment;
+    request.chunk = segment.chunks[chunk + count++];
+    request.got.assign(request.chunk.runs(), std::size_t{0});
+    for (std::size_t run = 0; run < request.chunk.runs(); ++run) runs.push_back({&request, run});
+  }
+  if (count > 0) equipment_.worker.submit([this, runs = std::move(runs)] { fill(runs); });
+  return count;
+}
+
+void SegmentsRead::fill(const std::vector<RunRequest>& runs) {
+  readers_.run(runs.size(), [&](std::size_t i) {
+    auto& [request, number] = runs[i];
+    const Run& run = request->segment->runs[request->chunk.first_run + number];
+    const auto memory = request->buffer->memory.bytes().subspan(run.at, run.end - run.begin);
+    request->got[number] = request->segment->file.file().read(run.begin, memory);
+  });
+  for (const RunRequest& run : runs) run.request->done.store(true, std::memory_order_release);
+}
+
+void SegmentsRead::deliver_down_to(std::size_t left) {
+  while (requests_.size() > left) {
     Request& request = requests_.front();
     while (!request.done.load(std::memory_order_acquire)) equipment_.worker.wait_one();
     deliver(request);
     equipment_.staging.release(request.buffer);
     requests_.pop_front();
   }
-  return {};
+  // A file is closed as soon as nothing more is asked of it.
+  while (segments_.size() > 1 &&
+         (requests_.empty() || requests_.front().segment != &segments_.front()))
+    segments_.pop_front();
 }
 
-std::optional<Error> SegmentRead::flaw_of(const Run& run, const Result<std::size_t>& got) const {
+/// Why blocks of a run cannot be looked at; unset if they can.
+std::optional<Error> flaw_of(const Segment& segment, const Run& run,
+                             const Result<std::size_t>& got) {
   if (!got) return got.error();
   if (run.begin + *got >= run.end) return {};
   return Error(Code::corruption, fmt::format("{}: ends at byte {}, before byte {}",
-                                             segment_.where(), run.begin + *got, run.end));
+                                             segment.file.where(), run.begin + *got, run.end));
 }
 
-bool SegmentRead::deliver_block(const PlacedBlock& block, std::span<const std::byte> content,
-                                bool unchecked) const {
+Error damage_of(const Segment& segment, const PlacedBlock& block) {
+  return Error(Code::corruption,
+               fmt::format("{}: the block at byte {} (region '{}') is damaged: its content is not "
+                           "what its fingerprint {} names",
+                           segment.file.where(), block.offset, block.wanted.region->name,
+                           to_hex(block.wanted.fingerprint)));
+}
+
+/// False: the content is not what the fingerprint names.
+bool SegmentsRead::deliver_block(const PlacedBlock& block, std::span<const std::byte> content,
+                                 bool unchecked) const {
   if (!unchecked && equipment_.hasher.hash(content) != block.wanted.fingerprint) return false;
   os::copy_past_cache(block.wanted.to, content.data(), block.wanted.fits);
   return true;
 }
 
-void SegmentRead::deliver(const Request& request) {
+void SegmentsRead::deliver(const Request& request) {
+  Segment& segment = *request.segment;
   const auto memory = std::as_const(request.buffer->memory).bytes();
-  const std::size_t first = runs_[request.chunk.first_run].first;
-  const std::size_t count = runs_[request.chunk.last_run - 1].last - first;
+  const std::size_t first = segment.runs[request.chunk.first_run].first;
+  const std::size_t count = segment.runs[request.chunk.last_run - 1].last - first;
   std::vector<char> wrong(count);  // not bool: threads write it side by side
   for (std::size_t i = 0; i < request.got.size(); ++i) {
-    const Run& run = runs_[request.chunk.first_run + i];
-    const auto flaw = flaw_of(run, request.got[i]);
+    const Run& run = segment.runs[request.chunk.first_run + i];
+    const auto flaw = flaw_of(segment, run, request.got[i]);
     if (!flaw) continue;
     for (std::size_t block = run.first; block < run.last; ++block) {
       wrong[block - first] = true;
-      unread_.add(placed_[block].wanted, *flaw);
+      segment.unread.add(segment.placed[block].wanted, *flaw);
     }
   }
   const std::size_t pieces = (count + kPieceBlocks - 1) / kPieceBlocks;
@@ -227,47 +278,53 @@ void SegmentRead::deliver(const Request& request) {
     const std::size_t last = count * (piece + 1) / pieces;
     for (std::size_t i = count * piece / pieces; i < last; ++i) {
       if (wrong[i]) continue;
-      const PlacedBlock& block = placed_[first + i];
+      const PlacedBlock& block = segment.placed[first + i];
       const bool unchecked = planted(Mistake::skip_verification) && i == 0;
       if (deliver_block(block, memory.subspan(block.at, block.wanted.length), unchecked)) continue;
       damaged[i] = true;
       any = true;
     }
   });
-  for (std::size_t i = 0; any && i < count; ++i)
-    if (damaged[i] && !deliver_equal(placed_[first + i]))
-      unread_.add(placed_[first + i].wanted, damage_of(placed_[first + i]));
+  for (std::size_t i = 0; any && i < count; ++i) {
+    const PlacedBlock& block = segment.placed[first + i];
+    if (damaged[i] && !deliver_equal(segment, block))
+      segment.unread.add(block.wanted, damage_of(segment, block));
+  }
 }
 
-bool SegmentRead::deliver_equal(const PlacedBlock& block) {
-  for (const auto& equal : segment_.find_all(block.wanted.fingerprint, block.wanted.length)) {
+/// Without dedup the segment may have the same content in another place. False: it has not.
+bool SegmentsRead::deliver_equal(Segment& segment, const PlacedBlock& block) const {
+  store::SegmentFile& file = segment.file;
+  for (const auto& equal : file.find_all(block.wanted.fingerprint, block.wanted.length)) {
     if (equal.offset == block.offset) continue;
-    const auto pages = store::read_pages(segment_.file(), equal.offset, equal.end());
+    const auto pages = store::read_pages(file.file(), equal.offset, equal.end());
     if (pages && deliver_block(block, pages->bytes(), false)) return true;
   }
   return false;
 }
 
-Error SegmentRead::damage_of(const PlacedBlock& block) const {
-  return Error(Code::corruption,
-               fmt::format("{}: the block at byte {} (region '{}') is damaged: its content is not "
-                           "what its fingerprint {} names",
-                           segment_.where(), block.offset, block.wanted.region->name,
-                           to_hex(block.wanted.fingerprint)));
-}
-
 }  // namespace
 
 Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
-                         const SegmentRef& segment, std::vector<WantedBlock> wanted,
-                         UnreadBlocks& unread) {
-  auto file = store::SegmentFile::open(equipment.tier, segment.id, manifest.origin.store,
-                                       segment.file_bytes);
-  if (!file) {
-    for (const WantedBlock& block : wanted) unread.add(block, file.error());
-    return {};
+                         const std::vector<std::vector<WantedBlock>>& wanted,
+                         std::vector<UnreadBlocks>& unread) {
+  SegmentsRead reading(equipment, readers);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].empty()) continue;
+    const SegmentRef& segment = manifest.segments[i];
+    if (segment.id.rank == kAnyRank) {
+      unread[i].blocks = wanted[i];
+      continue;
+    }
+    auto file = store::SegmentFile::open(equipment.tier, segment.id, manifest.origin.store,
+                                         segment.file_bytes);
+    if (file)
+      BELAY_TRY(reading.read(*std::move(file), wanted[i], unread[i]));
+    else
+      for (const WantedBlock& block : wanted[i]) unread[i].add(block, file.error());
   }
-  return SegmentRead(equipment, readers, *std::move(file), unread).run(wanted);
+  reading.finish();
+  return {};
 }
 
 Result<void> read_present(Equipment& equipment, os::Parallel& readers, store::SegmentFile file,
@@ -280,7 +337,10 @@ Result<void> read_present(Equipment& equipment, os::Parallel& readers, store::Se
   const std::vector<WantedBlock> present(wanted.begin(), absent);
   wanted.erase(wanted.begin(), absent);
   if (present.empty()) return {};
-  return SegmentRead(equipment, readers, std::move(file), damaged).run(present);
+  SegmentsRead reading(equipment, readers);
+  BELAY_TRY(reading.read(std::move(file), present, damaged));
+  reading.finish();
+  return {};
 }
 
 }  // namespace belay::session

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading blocks of one segment into their places: large reads in the background, verification and
+// Reading blocks of segments into their places: large reads in the background, verification and
 // copying in the foreground.
 #pragma once
 
@@ -34,11 +34,12 @@ struct UnreadBlocks {
   }
 };
 
-/// Every block is verified by its fingerprint before it is copied. Those that are missing or
-/// damaged are added to `unread`; an error means that reading itself was not possible.
+/// `wanted` and `unread` have an entry for each segment of the manifest. Every block is verified by
+/// its fingerprint before it is copied. Those that are missing or damaged, or whose segment has no
+/// file, are added to `unread`; an error means that reading itself was not possible.
 Result<void> read_blocks(Equipment& equipment, os::Parallel& readers, const Manifest& manifest,
-                         const SegmentRef& segment, std::vector<WantedBlock> wanted,
-                         UnreadBlocks& unread);
+                         const std::vector<std::vector<WantedBlock>>& wanted,
+                         std::vector<UnreadBlocks>& unread);
 
 /// The same for any file: takes the blocks that it has out of `wanted`, and adds those that it gave
 /// wrong bytes for to `damaged`.
