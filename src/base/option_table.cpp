@@ -292,6 +292,18 @@ std::string show_dedup(const Settings& settings) {
   return show_choice<&Settings::dedup, kDedups>(chosen);
 }
 
+/// Who says how many wants that many, wherever ranks are.
+Result<void> parse_aggregate(std::string_view text, Settings& settings) {
+  BELAY_TRY(
+      (parse_number<&Settings::aggregate, 1, std::numeric_limits<Rank>::max()>(text, settings)));
+  settings.aggregate_given = true;
+  return {};
+}
+
+std::string show_aggregate(const Settings& settings) {
+  return fmt::format("{}{}", settings.aggregate, settings.aggregate_given ? "" : " (default)");
+}
+
 std::string show_global(const Settings& settings) { return settings.global; }
 
 std::string show_application(const Settings& settings) { return settings.application; }
@@ -324,8 +336,7 @@ constexpr std::array kOptions = {
            show_number<&S::dedup_table>},
     Option{"levels", &O::levels, parse_level_plan, show_level_plan},
     Option{"global", &O::global, parse_path<&S::global>, show_global},
-    Option{"aggregate", &O::aggregate, parse_number<&S::aggregate, 1, kMaxRanks>,
-           show_number<&S::aggregate>},
+    Option{"aggregate", &O::aggregate, parse_aggregate, show_aggregate},
     Option{"codec", &O::codec, parse_codec_rules<&S::codec>, show_codec_rules<&S::codec>, true},
     Option{"local_codec", &O::local_codec, parse_codec_rules<&S::local_codec>,
            show_codec_rules<&S::local_codec>, true},

@@ -56,6 +56,7 @@ struct Settings {
   std::optional<LevelPlan> levels;
   std::string global;                      ///< directory of the global tier; empty: there is none
   std::uint64_t aggregate = 32;            ///< ranks that share a file of the global tier
+  bool aggregate_given = false;            ///< so many were asked for: the default does less
   CodecRules codec{{}, "auto"};            ///< of the global tier
   CodecRules local_codec{{}, "raw"};       ///< of nodes
   NameMatch match;                         ///< of variables on the global tier

@@ -370,6 +370,15 @@ TEST(Settings, ABandwidthIsBytesPerSecond) {
         << wrong;
 }
 
+TEST(Settings, AggregateIsGivenByAnySource) {
+  EXPECT_FALSE(settings_of(sources_of({})).aggregate_given);
+  EXPECT_TRUE(with("BELAY_AGGREGATE", "32").aggregate_given);
+  EXPECT_TRUE(settings_of(file_of("aggregate = 32")).aggregate_given);
+  OptionSources code = sources_of({});
+  code.code.aggregate = 32;
+  EXPECT_TRUE(settings_of(code).aggregate_given);
+}
+
 TEST(Settings, TablesArraysAndDatesAreNoValues) {
   for (const std::string text : {"[keep]", "keep = [2]", "keep = 2026-01-01", "application = ['a']",
                                  "[codec]\n'*' = 3", "[codec]", "[codec]\n'a,b' = 'raw'"}) {
@@ -392,7 +401,7 @@ TEST(SharedSettings, ListWhatAllRanksMustHaveInCommon) {
             "application=solver\nblock=16384\nhash=xxh3\nkeep=2\ninterval=auto\nmtbf=1d\n"
             "background=thread\nlate=wait\nheads_per_node=1\nsegments=64\ntimeout=5m\n"
             "redundancy=none\ndedup=local\ndedup_table=131072\nlevels=local:1\nglobal=\n"
-            "aggregate=32\ncodec=auto\nlocal_codec=raw\nmatch=\n");
+            "aggregate=32 (default)\ncodec=auto\nlocal_codec=raw\nmatch=\n");
 }
 
 TEST(SharedSettings, ChangeWithEachOfThemAndWithNothingElse) {

@@ -50,6 +50,7 @@ struct CoreParts {
   std::unique_ptr<ranks::Group> group;
   std::unique_ptr<ranks::Group> voyages;    ///< for the worker; null: it must not communicate
   std::unique_ptr<ranks::Group> drains;     ///< for the drain worker; null: it must not communicate
+  bool sets_over_nodes = false;             ///< those that share a file of the global tier
   std::unique_ptr<session::HeadLine> head;  ///< of this rank, if it has one
   std::unique_ptr<session::DrainLine> drain_line;  ///< the same, with a global tier
   vote::Claim claim;
@@ -60,6 +61,7 @@ struct CoreParts {
   std::unique_ptr<os::Parallel> parallel;
   unsigned read_threads = 1;
   unsigned encode_threads = 0;  ///< of a drain; 0: it has none of its own
+  bool drain_threads = false;   ///< a drain may have a thread that keeps step with other ranks
   std::unique_ptr<session::Worker> worker;
   std::unique_ptr<session::Worker> drain_worker;  ///< with a global tier
   std::unique_ptr<capture::Tracker> tracker;
@@ -210,12 +212,21 @@ class SessionCore {
   Result<Version> finish_dump(VersionKey key, std::uint64_t asked, const Result<void>& taken);
 
   // core_drain.cpp: the global tier.
-  /// Collective. The last existing version goes there too, in the background. If the one before is
-  /// still on its way, it is waited for, unless `may_skip`.
+  /// Collective. The last existing version goes there too, in the background if it may. If the one
+  /// before is still on its way, it is waited for, unless `may_skip`.
   Result<void> start_drain(bool may_skip);
-  /// Collective. Which segments this rank copies.
+  /// Sets reach over nodes, and only the thread of the collective calls may communicate.
+  bool drains_in_call() const { return parts_.sets_over_nodes && !parts_.drains; }
+  session::DrainPlaces drain_places();
+  /// By the drains' worker; inline sessions return when it is done on all ranks.
+  Result<void> submit_drain(std::function<void()> job);
+  /// Collective.
+  Result<void> drain_in_call();
+  /// Collective. Waits until `done` holds on all ranks, which work on the drains' worker.
+  Result<void> await_drain_workers(const std::function<bool()>& done);
   /// Which ranks share files on the global tier. The same on all ranks.
   std::vector<aggregate::RankSet> rank_sets() const;
+  /// Collective. Which segments this rank copies.
   Result<session::DrainWork> share_drain(const Manifest& manifest);
   /// For a head.
   std::vector<std::byte> order_drain(const session::DrainedVersion& version,

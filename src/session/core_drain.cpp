@@ -54,8 +54,9 @@ std::vector<SegmentId> asked_of_others(const catalog::Whereabouts& whereabouts,
 }  // namespace
 
 std::vector<aggregate::RankSet> SessionCore::rank_sets() const {
-  return parts_.drains ? aggregate::sets_over_nodes(parts_.group->size(), settings_.aggregate)
-                       : aggregate::sets_on_nodes(parts_.nodes, settings_.aggregate);
+  return parts_.sets_over_nodes
+             ? aggregate::sets_over_nodes(parts_.group->size(), settings_.aggregate)
+             : aggregate::sets_on_nodes(parts_.nodes, settings_.aggregate);
 }
 
 Result<session::DrainWork> SessionCore::share_drain(const Manifest& manifest) {
@@ -70,7 +71,7 @@ Result<session::DrainWork> SessionCore::share_drain(const Manifest& manifest) {
   for (const aggregate::RankSet& set : rank_sets())
     if (set.aggregator() == rank_) work.set = set;
   // The ranks whose files this one reads.
-  const std::vector<Rank> readers = parts_.drains ? std::vector{rank_} : work.set.members;
+  const std::vector<Rank> readers = parts_.sets_over_nodes ? std::vector{rank_} : work.set.members;
   const auto is_read = [&](Rank rank) {
     return std::find(readers.begin(), readers.end(), rank) != readers.end();
   };
@@ -116,23 +117,12 @@ Result<void> SessionCore::start_drain(bool may_skip) {
     report_drain_failure(version, work.error());
     return {};
   }
-  const session::DrainPlaces places{equipment_.tier,
-                                    *parts_.claim.global->tier,
-                                    *parts_.claim.sight,
-                                    equipment_.hasher,
-                                    *parts_.global_chooser,
-                                    clock_,
-                                    log_,
-                                    settings_.match,
-                                    parts_.drains.get(),
-                                    parts_.encode_threads,
-                                    settings_.staging_bytes.value_or(kLeastStagingBytes)};
   std::function<void()> job;
   const auto made = vote::agree(*parts_.group, within_memory([&]() -> Result<void> {
-    const bool by_head = parts_.drain_line && !work->set.members.empty();
+    const bool by_head = parts_.drain_line && !work->set.members.empty() && !parts_.sets_over_nodes;
     const auto drained = session::DrainedVersion::of(manifest);
     auto order = by_head ? order_drain(drained, *work) : std::vector<std::byte>();
-    drain_ = std::make_shared<session::Drain>(places, drained, *std::move(work));
+    drain_ = std::make_shared<session::Drain>(drain_places(), drained, *std::move(work));
     job = [drain = drain_] { drain->run(); };
     if (by_head)
       job = [drain = drain_, head = parts_.drain_line.get(), order = std::move(order)] {
@@ -145,12 +135,45 @@ Result<void> SessionCore::start_drain(bool may_skip) {
     report_drain_failure(version, made.error());
     return made.error().code() == Code::peer_lost ? made : Result<void>{};
   }
+  return drains_in_call() ? drain_in_call() : submit_drain(std::move(job));
+}
+
+session::DrainPlaces SessionCore::drain_places() {
+  ranks::Group* const over_nodes = parts_.drains ? parts_.drains.get() : parts_.group.get();
+  return {equipment_.tier,
+          *parts_.claim.global->tier,
+          *parts_.claim.sight,
+          equipment_.hasher,
+          *parts_.global_chooser,
+          clock_,
+          log_,
+          settings_.match,
+          parts_.sets_over_nodes ? over_nodes : nullptr,
+          parts_.drain_threads,
+          parts_.encode_threads,
+          settings_.staging_bytes.value_or(kLeastStagingBytes)};
+}
+
+Result<void> SessionCore::submit_drain(std::function<void()> job) {
   const auto submitted = within_memory([&]() -> Result<void> {
     parts_.drain_worker->submit(std::move(job));
     return {};
   });
   if (!submitted) drain_->land({.result = Unexpected(submitted.error())});
-  return {};
+  return settings_.background == Background::inline_ ? end_drain() : Result<void>{};
+}
+
+Result<void> SessionCore::drain_in_call() {
+  // Files that are being removed are gone before it is looked at what the tier has.
+  BELAY_TRY(await_drain_workers([&] { return !parts_.drain_worker->pending(); }));
+  drain_->run();
+  const Result<void>& done = drain_->report().result;
+  if (done || done.error().code() != Code::peer_lost) return finish_drain();
+  // Others may be anywhere: who would ask them for more might get the answer to something else.
+  lost_ = done.error().within(fmt::format("version {}: global tier", drain_->origin().key.version));
+  log_.write(LogLevel::error, "{}", lost_->message());
+  drain_.reset();
+  return Unexpected(*lost_);
 }
 
 std::vector<std::byte> SessionCore::order_drain(const session::DrainedVersion& version,
@@ -172,16 +195,21 @@ void SessionCore::cancel_drain() {
   if (parts_.drain_worker) parts_.drain_worker->wait_all();
 }
 
-Result<void> SessionCore::end_drain() {
+Result<void> SessionCore::await_drain_workers(const std::function<bool()>& done) {
   constexpr std::uint64_t kMostNs = 1'000'000'000;
   // One rank writes for many, and may well take longer than these wait for a silent peer.
-  while (drain_) {
+  for (;;) {
     parts_.drain_worker->wait_all_for(std::min(kMostNs, settings_.timeout_ns / 4));
-    std::array<std::uint64_t, 1> least{drain_->finished() ? 1u : 0u};
+    std::array<std::uint64_t, 1> least{done() ? 1u : 0u};
     BELAY_TRY(parts_.group->reduce(least, ranks::Reduction::min));
-    if (least[0] == 1) return finish_drain();
+    if (least[0] == 1) return {};
   }
-  return {};
+}
+
+Result<void> SessionCore::end_drain() {
+  if (!drain_) return {};
+  BELAY_TRY(await_drain_workers([&] { return drain_->finished(); }));
+  return finish_drain();
 }
 
 Result<void> SessionCore::finish_drain() {
@@ -265,6 +293,7 @@ Result<void> SessionCore::keep_global_house() {
     return {};
   });
   if (!submitted) round->done.store(true, std::memory_order_release);
+  if (settings_.background == Background::inline_) parts_.drain_worker->wait_all();
   return {};
 }
 

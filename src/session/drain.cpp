@@ -52,7 +52,10 @@ std::vector<CodecUse> codec_uses(const char* tier, const codec::Chooser& chooser
 }
 
 Drain::Drain(DrainPlaces places, DrainedVersion version, DrainWork work)
-    : places_(places), version_(std::move(version)), work_(std::move(work)) {}
+    : places_(places), version_(std::move(version)), work_(std::move(work)) {
+  if (places_.group != nullptr)
+    own_.emplace(version_.origin.rank, fail(Code::io, "its files were not looked at"));
+}
 
 void Drain::run() {
   report_.result =
@@ -87,26 +90,32 @@ Result<void> Drain::drain_node() {
 }
 
 Result<void> Drain::drain_across() {
-  const auto& own =
-      own_.emplace(version_.origin.rank, open_share(version_.origin.rank)).first->second;
-  Result<void> done;
-  if (!own) done = Unexpected(own.error());
-  if (done && !work_.set.members.empty()) {
-    const auto gather_and_write = [&]() -> Result<void> {
-      BELAY_ASSIGN(auto shares, gather_shares());
-      return write(std::move(shares));
-    };
-    if (places_.encoders > 0)
-      errand_.emplace(*places_.group, [&](auto question) { return answer(question); });
-    done = errand_ ? errand_->run(gather_and_write) : within_memory(gather_and_write);
-  }
+  // Nobody is asked before all can answer: to look at what the tier has may take long.
+  auto& own = own_.at(version_.origin.rank);
+  auto looked = in_step([&]() -> Result<void> {
+    own = open_share(version_.origin.rank);
+    return {};
+  });
+  if (!looked && looked.error().code() == Code::peer_lost) return looked;
+  // The others go on, and must be told.
+  if (!looked) own = Unexpected(std::move(looked).error());
+  return in_step([&]() -> Result<void> {
+    if (!own) return Unexpected(own.error());
+    if (work_.set.members.empty()) return {};
+    BELAY_ASSIGN(auto shares, gather_shares());
+    return write(std::move(shares));
+  });
+}
+
+Result<void> Drain::in_step(const std::function<Result<void>()>& work) {
+  const auto answer_all = [&](auto question) { return answer(question); };
+  if (places_.keeps_step) errand_.emplace(*places_.group, answer_all);
+  const auto done = errand_ ? errand_->run(work) : within_memory(work);
+  errand_.reset();
   // Others may still want to know something.
   while (done || done.error().code() != Code::peer_lost) {
-    const auto more = within_memory([&] {
-      return inquire(*places_.group, {}, false, [&](auto question) { return answer(question); });
-    });
-    if (!more) return Unexpected(more.error());
-    if (!*more) break;
+    BELAY_ASSIGN(const auto more, inquire(*places_.group, {}, false, answer_all));
+    if (!more) break;
   }
   return done;
 }

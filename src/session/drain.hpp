@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A version of a set of ranks on its way to the global tier: the blocks that the tier lacks, merged
 // and encoded, and the ranks' manifests, in one file. It runs in the background, on a worker of its
-// own: in the rank that aggregates the set, and in those that it asks.
+// own, or inside a collective call: in the rank that aggregates the set, and in those that it asks.
 #pragma once
 
 #include <belay/result.hpp>
@@ -23,6 +23,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,7 +44,8 @@ struct DrainPlaces {
   /// Through which members of sets are asked; all ranks drain then, at the same time. nullptr: a
   /// set's files are all on its aggregator's node.
   ranks::Group* group = nullptr;
-  unsigned encoders = 0;           ///< threads of their own; 0: none
+  bool keeps_step = false;  ///< with `group`: the files have a thread, so that no rank is silent
+  unsigned encoders = 0;    ///< threads of their own; 0: none
   std::uint64_t memory_bytes = 0;  ///< for extents on their way
 };
 
@@ -98,6 +100,8 @@ class Drain {
  private:
   Result<void> drain_node();
   Result<void> drain_across();
+  /// Collective. Does `work`, and answers others until all have done theirs.
+  Result<void> in_step(const std::function<Result<void>()>& work);
   Result<OwnShare> open_share(Rank rank);
   /// Asks the members for what they bring.
   Result<std::vector<DrainShare>> gather_shares();
@@ -114,7 +118,7 @@ class Drain {
   DrainedVersion version_;
   DrainWork work_;
   std::map<Rank, Result<OwnShare>> own_;  ///< of ranks whose files this one reads
-  std::optional<Errand> errand_;          ///< where this rank may have threads
+  std::optional<Errand> errand_;          ///< under way, where this rank may have a thread
   std::vector<aggregate::Source> sources_;
   std::map<SegmentId, catalog::Whereabouts::Place> source_places_;
   DrainReport report_;

@@ -55,7 +55,7 @@ Result<DrainReport> DrainServer::drain(DrainOrder order) {
   const auto hasher = fingerprint::make_hasher(order.version.hash, order.version.origin.seed);
   if (!hasher) return fail(Code::unsupported, "the hash of this store is not offered here");
   Drain drain({*nodes, *global, *sight, *hasher, *means_.chooser, means_.clock, means_.log,
-               means_.match, nullptr, means_.encoders, means_.memory_bytes},
+               means_.match, nullptr, false, means_.encoders, means_.memory_bytes},
               std::move(order.version), std::move(order.work));
   run(drain);
   DrainReport report = drain.report();

@@ -427,6 +427,26 @@ TEST_F(SlowTierTest, NorThatOfRanksOnOtherNodes) {
   expect_restored(3);
 }
 
+TEST_F(SlowTierTest, NorWhereOnlyCallsMayCommunicate) {
+  one_thread_ = true;
+  adjust_ = [](Rank, Options& options) {
+    options.timeout = "1s";
+    options.aggregate = 32;
+  };
+  take_versions(1, 3);
+  EXPECT_EQ(paths_with("/pfs/global/node-0/bundle-").size(), 1u);
+  lose_all_nodes();
+  expect_restored(3);
+}
+
+TEST_F(SlowTierTest, NorOneThatWritesInsideItsCalls) {
+  background_ = "inline";
+  take_versions(1, 3);
+  EXPECT_EQ(paths_with("/bundle-").size(), 3u);
+  lose_all_nodes();
+  expect_restored(3);
+}
+
 /// Opens on all ranks, and expects the same error from all.
 class WrongGlobalTest : public GlobalTest {
  protected:

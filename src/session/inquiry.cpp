@@ -3,14 +3,18 @@
 
 #include "base/try.hpp"
 #include "format/wire.hpp"
+#include "os/signals_blocked.hpp"
 
 #include <chrono>
+#include <new>
 #include <system_error>
 #include <thread>
 
 namespace belay::session {
 
-Result<std::optional<Letters>> inquire(
+namespace {
+
+Result<std::optional<Letters>> inquire_in_step(
     ranks::Group& group, const Letters& questions, bool busy,
     const std::function<std::vector<std::byte>(std::span<const std::byte>)>& answer) {
   std::vector<std::byte> notice;
@@ -45,10 +49,27 @@ Result<std::optional<Letters>> inquire(
   return std::optional(std::move(letters));
 }
 
+}  // namespace
+
+Result<std::optional<Letters>> inquire(
+    ranks::Group& group, const Letters& questions, bool busy,
+    const std::function<std::vector<std::byte>(std::span<const std::byte>)>& answer) {
+  auto answers = within_memory([&] { return inquire_in_step(group, questions, busy, answer); });
+  if (answers || answers.error().code() == Code::peer_lost) return answers;
+  // The others are somewhere between here and the end of it, and wait in vain.
+  try {
+    return fail(Code::peer_lost, "this rank is out of step with the others: {}",
+                answers.error().message());
+  } catch (const std::bad_alloc&) {
+    return Unexpected(Error(Code::peer_lost, "out of step"));
+  }
+}
+
 Result<void> Errand::run(const std::function<Result<void>()>& work) {
   Result<void> done;
   std::thread worker;
   try {
+    const os::SignalsBlocked blocked;
     worker = std::thread([&] {
       done = within_memory(work);
       const std::lock_guard lock(mutex_);
@@ -66,6 +87,7 @@ Result<void> Errand::run(const std::function<Result<void>()>& work) {
 
 void Errand::keep_step() {
   constexpr auto kPause = std::chrono::milliseconds(50);
+  const Letters none;
   std::unique_lock lock(mutex_);
   while (true) {
     const auto is_wanted = [&] { return ended_ || (questions_ != nullptr && !answers_); };
@@ -76,9 +98,7 @@ void Errand::keep_step() {
     if (ended_) return;
     const Letters* const questions = answers_ ? nullptr : questions_;
     lock.unlock();
-    auto answers = within_memory([&] {
-      return inquire(group_, questions == nullptr ? Letters{} : *questions, true, answer_);
-    });
+    auto answers = inquire(group_, questions == nullptr ? none : *questions, true, answer_);
     lock.lock();
     if (!answers) lost_ = answers.error();
     if (questions != nullptr && answers) answers_ = Result<Letters>(**std::move(answers));

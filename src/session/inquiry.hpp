@@ -23,7 +23,8 @@ namespace belay::session {
 using Letters = std::map<Rank, std::vector<std::byte>>;
 
 /// Collective. Asks those that `questions` are for, and answers whoever asks this rank; the answers
-/// by rank. Empty: no rank is `busy`, and nobody was asked. REQUIRES: who asks is busy.
+/// by rank. Empty: no rank is `busy`, and nobody was asked. REQUIRES: who asks is busy. Whatever
+/// fails is peer_lost: nothing more can be said through this group.
 Result<std::optional<Letters>> inquire(
     ranks::Group& group, const Letters& questions, bool busy,
     const std::function<std::vector<std::byte>(std::span<const std::byte>)>& answer);

@@ -167,6 +167,12 @@ std::unique_ptr<Worker> make_worker(const Settings& settings, const Seams& seams
   return settings.background == Background::inline_ ? make_inline_worker() : make_thread_worker();
 }
 
+/// A drain may take longer than ranks wait for a silent peer: even where everything happens inside
+/// calls it has a thread, so that the call can keep step with the others.
+std::unique_ptr<Worker> make_drain_worker(const Seams& seams) {
+  return seams.make_worker ? seams.make_worker() : make_thread_worker();
+}
+
 /// Collective. A group for the worker; null if it must not communicate.
 Result<std::unique_ptr<ranks::Group>> group_for_voyages(ranks::Group& group,
                                                         const Settings& settings, Log& log) {
@@ -186,20 +192,46 @@ unsigned encode_threads(const Settings& settings, const Seams& seams, Rank ranks
   return std::clamp(os::usable_processors() / (2 * sets), 1u, kMostHashThreads);
 }
 
-/// Collective. A group for drains, if sets of ranks shall reach over nodes and that makes fewer of
-/// them; null if not, or if the worker must not communicate.
+/// Collective. A group for drains in the background, where sets of ranks reach over nodes; an error
+/// with `unsupported` says why there is none.
 Result<std::unique_ptr<ranks::Group>> group_for_drains(ranks::Group& group,
-                                                       const Settings& settings,
-                                                       const std::vector<dedup::Node>& nodes,
-                                                       Log& log) {
-  const std::size_t over = aggregate::sets_over_nodes(group.size(), settings.aggregate).size();
-  if (!settings.has_global_tier() || settings.background != Background::thread ||
-      over >= aggregate::sets_on_nodes(nodes, settings.aggregate).size())
-    return std::unique_ptr<ranks::Group>();
-  auto second = group.duplicate();
-  if (second || second.error().code() != Code::unsupported) return second;
-  log.info("each node has files of its own on the global tier: {}", second.error().message());
-  return std::unique_ptr<ranks::Group>();
+                                                       const Settings& settings) {
+  if (settings.background == Background::thread) return group.duplicate();
+  return fail(Code::unsupported, "with background = {}",
+              settings.background == Background::head ? "head" : "inline");
+}
+
+/// Collective. Sets of ranks reach over nodes if that makes fewer of them, and the background may
+/// communicate, or so many ranks were asked for; then calls do what it may not.
+Result<void> prepare_sets(ranks::Group& group, detail::CoreParts& parts) {
+  const Settings& settings = parts.settings;
+  if (!settings.has_global_tier()) return {};
+  const auto over = aggregate::sets_over_nodes(group.size(), settings.aggregate).size();
+  const auto on = aggregate::sets_on_nodes(parts.nodes, settings.aggregate).size();
+  if (over >= on) {
+    parts.log->info("a version has {} files on the global tier, each of ranks of one node", on);
+    return {};
+  }
+  auto second = group_for_drains(group, settings);
+  if (!second && second.error().code() != Code::unsupported) return Unexpected(second.error());
+  parts.sets_over_nodes = second || settings.aggregate_given;
+  if (!parts.sets_over_nodes)
+    parts.log->info(
+        "a version has {} files on the global tier, each of ranks of one node; {} would do, but "
+        "the background must not communicate: {} (if `aggregate` is set, calls do it instead)",
+        on, over, second.error().message());
+  else if (!second)
+    parts.log->info(
+        "a version has {} files on the global tier, as `aggregate` says, written inside "
+        "collective calls, since the background must not communicate: {}",
+        over, second.error().message());
+  else
+    parts.log->info(
+        "a version has {} files on the global tier, each of ranks of several nodes, written in "
+        "the background",
+        over);
+  if (second) parts.drains = *std::move(second);
+  return {};
 }
 
 unsigned hash_threads(const Seams& seams, Rank ranks_on_node) {
@@ -283,8 +315,7 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
     BELAY_TRY(within("open", check_levels(parts.settings, parts.nodes)));
     BELAY_ASSIGN(parts.voyages,
                  within("open", group_for_voyages(*group, parts.settings, *parts.log)));
-    BELAY_ASSIGN(parts.drains,
-                 within("open", group_for_drains(*group, parts.settings, parts.nodes, *parts.log)));
+    BELAY_TRY(within("open", prepare_sets(*group, parts)));
   }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
@@ -308,7 +339,8 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   parts.chooser = make_chooser(settings, *seams.clock);
   parts.worker = make_worker(settings, seams);
   if (settings.has_global_tier()) {
-    parts.drain_worker = make_worker(settings, seams);
+    parts.drain_worker = make_drain_worker(seams);
+    parts.drain_threads = !seams.make_worker;
     parts.global_chooser = make_global_chooser(settings, *seams.clock);
     parts.encode_threads = encode_threads(settings, seams, parts.claim.ranks_on_node);
   }

@@ -3,6 +3,7 @@
 // own unless a test places them otherwise, over files in memory.
 #pragma once
 
+#include "session/one_thread_group_test.hpp"
 #include "session/played_ranks_test.hpp"
 #include "session/session_test.hpp"
 
@@ -58,6 +59,7 @@ class TieredSessionTest : public testing::Test {
     Seams seams = played_seams(files_of_ ? *files_of_(rank) : memory_);
     seams.clock = &clock_;
     seams.make_worker = make_worker_;
+    if (one_thread_) group = std::make_unique<OneThreadGroup>(std::move(group));
     return open_played(seams, std::move(group), std::move(chosen));
   }
 
@@ -130,6 +132,7 @@ class TieredSessionTest : public testing::Test {
   std::string levels_ = "local:1";
   std::string global_;
   std::string background_ = "inline";
+  bool one_thread_ = false;  ///< the background must not communicate
   std::function<void(Rank, Options&)> adjust_;
   std::function<std::unique_ptr<Worker>()> make_worker_;
   std::mutex log_mutex_;

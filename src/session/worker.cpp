@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/worker.hpp"
 
-#include <pthread.h>
-#include <signal.h>
+#include "os/signals_blocked.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -22,23 +21,6 @@ class InlineWorker : public Worker {
   bool pending() override { return false; }
   void wait_one() override {}
   void wait_all() override {}
-};
-
-/// While it lives, threads that are started inherit a mask that blocks every signal: the program's
-/// handlers must not run on a thread that it does not know of.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
 };
 
 class ThreadWorker : public Worker {
@@ -89,7 +71,7 @@ class ThreadWorker : public Worker {
   /// be waiting, so that the order holds.
   bool start() {
     if (thread_.joinable()) return true;
-    const SignalsBlocked blocked;
+    const os::SignalsBlocked blocked;
     try {
       thread_ = std::thread([this] { work(); });
       return true;

@@ -37,6 +37,7 @@ struct Case {
   const char* name;
   const char* levels;
   std::uint64_t stride;  ///< every so-many-th operation
+  const char* aggregate = nullptr;
 };
 
 class Tiers : public testing::TestWithParam<Case> {
@@ -46,6 +47,7 @@ class Tiers : public testing::TestWithParam<Case> {
     options.levels = GetParam().levels;
     options.global = "/global";
     options.node = std::to_string(rank);
+    if (GetParam().aggregate != nullptr) options.aggregate = GetParam().aggregate;
     return options;
   }
 
@@ -160,6 +162,7 @@ TEST_P(Tiers, AnErrorAtAnyFileOperationCostsAtMostTheVersionThatItHit) {
 
 INSTANTIATE_TEST_SUITE_P(All, Tiers,
                          testing::Values(Case{"local_and_global", "local:1,global:3", 1},
+                                         Case{"files_over_nodes", "local:1,global:3", 1, "2"},
                                          Case{"replicas_and_global",
                                               "local:1,replicas:2:2,global:3", 3}),
                          [](const auto& tested) { return tested.param.name; });

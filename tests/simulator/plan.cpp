@@ -278,6 +278,11 @@ HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind) {
     run.codec = random.pick(std::span<const char* const>(kCodecs));
     run.aggregate = random.between(1, 4);
   }
+  // Sets reach over nodes in the background, inside calls, or not at all.
+  SimRandom spread(sub_seed(seed, 11));
+  plan.one_thread = spread.one_in(2);
+  for (RunPlan& run : plan.runs)
+    if (spread.one_in(3)) run.aggregate.reset();
   return plan;
 }
 

@@ -54,9 +54,9 @@ struct RunPlan {
   Level level;         ///< what `redundancy` asks for, and the strongest in `levels`
   std::string levels;  ///< in a history with tiers
   std::uint64_t global_every = 0;
-  std::string codec = "raw";    ///< of the global tier, or of nodes where there is none
-  std::uint64_t aggregate = 1;  ///< ranks that share a file there
-  std::uint64_t rotation = 0;  ///< ranks come back so many places further on
+  std::string codec = "raw";               ///< of the global tier, or of nodes where there is none
+  std::optional<std::uint64_t> aggregate;  ///< ranks that share a file there; unset: not given
+  std::uint64_t rotation = 0;              ///< ranks come back so many places further on
   std::vector<Act> acts;
   End end = End::close;
   std::vector<Kill> kills;
@@ -84,6 +84,7 @@ struct HistoryPlan {
   std::string dedup = "local";
   std::string late = "wait";
   bool background = true;
+  bool one_thread = false;  ///< the background must not communicate
   bool tracker = true;
   std::uint64_t switch_in = 4;
   std::uint64_t timeout_ns = 20'000'000'000;

@@ -89,8 +89,10 @@ Result<Session> RankRun::open() {
   seams.files = files_.get();
   seams.clock = &clock_;
   seams.random = &random_;
-  if (history.background)
-    seams.make_worker = [this] { return make_sim_worker(*world_, *process_); };
+  seams.make_worker = [this] {
+    return shared_->history->background ? make_sim_worker(*world_, *process_)
+                                        : session::make_inline_worker();
+  };
   if (history.tracker)
     seams.make_tracker = [this] { return std::make_unique<SimTracker>(application_.log()); };
   else
@@ -117,7 +119,7 @@ Result<Session> RankRun::open() {
     options.levels = plan_->levels;
     options.global = "/global";
     options.codec = plan_->codec;
-    options.aggregate = plan_->aggregate;
+    if (plan_->aggregate) options.aggregate = *plan_->aggregate;
   } else {
     options.local_codec = plan_->codec;
   }
@@ -135,7 +137,7 @@ Result<Session> RankRun::open() {
   return session::open_session(
       seams,
       [this](std::uint64_t timeout_ns, os::Clock&) -> Result<std::unique_ptr<ranks::Group>> {
-        return make_sim_group(*shared_->hub, *process_, timeout_ns);
+        return make_sim_group(*shared_->hub, *process_, timeout_ns, shared_->history->one_thread);
       },
       options);
 }

@@ -43,8 +43,8 @@ SimHub& SimHub::duplicate(std::size_t number) {
 
 class SimGroup final : public ranks::Group {
  public:
-  SimGroup(SimHub& hub, Process& process, std::uint64_t timeout_ns)
-      : hub_(&hub), process_(&process), timeout_ns_(timeout_ns) {}
+  SimGroup(SimHub& hub, Process& process, std::uint64_t timeout_ns, bool one_thread)
+      : hub_(&hub), process_(&process), timeout_ns_(timeout_ns), one_thread_(one_thread) {}
 
   Rank rank() const override { return process_->rank; }
   Rank size() const override { return hub_->size_; }
@@ -87,6 +87,7 @@ class SimGroup final : public ranks::Group {
 
   Result<std::unique_ptr<ranks::Group>> duplicate() override {
     BELAY_TRY(meet(Collective::duplicate, 0, {}));
+    if (one_thread_) return fail(Code::unsupported, "one thread at a time");
     return make_sim_group(hub_->duplicate(next_ - 1), *process_, timeout_ns_);
   }
 
@@ -104,6 +105,7 @@ class SimGroup final : public ranks::Group {
   SimHub* hub_;
   Process* process_;
   std::uint64_t timeout_ns_;
+  bool one_thread_;
   std::size_t next_ = 0;
   bool broken_ = false;
 };
@@ -192,8 +194,8 @@ Unexpected SimGroup::lost(const char* why) {
 }
 
 std::unique_ptr<ranks::Group> make_sim_group(SimHub& hub, Process& process,
-                                             std::uint64_t timeout_ns) {
-  return std::make_unique<SimGroup>(hub, process, timeout_ns);
+                                             std::uint64_t timeout_ns, bool one_thread) {
+  return std::make_unique<SimGroup>(hub, process, timeout_ns, one_thread);
 }
 
 }  // namespace belay::simulator

@@ -47,8 +47,8 @@ class SimHub {
   std::map<std::size_t, std::unique_ptr<SimHub>> duplicates_;
 };
 
-/// The group of one process. `hub` outlives it.
+/// The group of one process. `hub` outlives it. `one_thread`: it has no duplicates.
 std::unique_ptr<ranks::Group> make_sim_group(SimHub& hub, Process& process,
-                                             std::uint64_t timeout_ns);
+                                             std::uint64_t timeout_ns, bool one_thread = false);
 
 }  // namespace belay::simulator
