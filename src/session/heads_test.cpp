@@ -35,6 +35,7 @@ struct Job {
   std::string redundancy = "replicas:2";
   std::string staging = "1MiB";
   std::string levels = {};  ///< with a global tier
+  Rank aggregate = 0;       ///< 0: not given
 };
 
 class HeadsTest : public testing::Test {
@@ -75,6 +76,7 @@ class HeadsTest : public testing::Test {
     if (!job.levels.empty()) {
       options.levels = job.levels;
       options.global = "/global";
+      if (job.aggregate > 0) options.aggregate = job.aggregate;
     }
     options.application = "test";
     options.block = kBlock;
@@ -218,6 +220,17 @@ TEST_F(HeadsTest, HeadsBringVersionsToTheGlobalTier) {
   for (const std::string& path : memory_.paths())
     if (path.starts_with("/store/")) must(memory_.remove(path));
   expect_restored(kWithGlobalTier, 4);
+}
+
+TEST_F(HeadsTest, FilesOfSeveralNodesAreWrittenByRanksIfThatIsAskedFor) {
+  Job job = kWithGlobalTier;
+  job.aggregate = 6;
+  take_versions(job, 1, 4);
+  for (const std::string& path : memory_.paths())
+    EXPECT_FALSE(path.starts_with("/global/node-1/bundle-")) << path;
+  for (const std::string& path : memory_.paths())
+    if (path.starts_with("/store/")) must(memory_.remove(path));
+  expect_restored(job, 4);
 }
 
 TEST_F(HeadsTest, StatisticsSayWhatAHeadHasEncoded) {
