@@ -202,7 +202,8 @@ Result<std::unique_ptr<ranks::Group>> group_for_drains(ranks::Group& group,
 }
 
 /// Collective. Sets of ranks reach over nodes if that makes fewer of them, and the background may
-/// communicate, or so many ranks were asked for; then calls do what it may not.
+/// communicate, or so many ranks were asked for; then calls do what it may not. Who has heads wants
+/// calls to do nothing of the kind.
 Result<void> prepare_sets(ranks::Group& group, detail::CoreParts& parts) {
   const Settings& settings = parts.settings;
   if (!settings.has_global_tier()) return {};
@@ -214,11 +215,13 @@ Result<void> prepare_sets(ranks::Group& group, detail::CoreParts& parts) {
   }
   auto second = group_for_drains(group, settings);
   if (!second && second.error().code() != Code::unsupported) return Unexpected(second.error());
-  parts.sets_over_nodes = second || settings.aggregate_given;
+  parts.sets_over_nodes =
+      second || (settings.aggregate_given && settings.background != Background::head);
   if (!parts.sets_over_nodes)
     parts.log->info(
         "a version has {} files on the global tier, each of ranks of one node; {} would do, but "
-        "the background must not communicate: {} (if `aggregate` is set, calls do it instead)",
+        "the background must not communicate: {} (without heads, calls do it if you set "
+        "`aggregate`)",
         on, over, second.error().message());
   else if (!second)
     parts.log->info(
