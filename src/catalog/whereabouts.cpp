@@ -145,7 +145,7 @@ bool Whereabouts::can_rebuild(const Stripe& stripe, std::uint32_t seat) const {
   return true;
 }
 
-bool Whereabouts::whole(const Stripe& stripe) const {
+std::vector<Whereabouts::Place> Whereabouts::places_if_whole(const Stripe& stripe) const {
   std::set<Place> taken;
   for (std::uint32_t seat = 0; seat < stripe.seats(); ++seat) {
     std::set<Place> places;
@@ -156,13 +156,13 @@ bool Whereabouts::whole(const Stripe& stripe) const {
     };
     const StripeMember& member = stripe.members[seat];
     if (!member.empty() && !is_good(original({stripe.key, member.rank}, member.file_bytes)))
-      return false;
+      return {};
     for (std::uint32_t i = 0; i < stripe.level.shards; ++i)
-      if (!is_good(shard(stripe, seat, i))) return false;
+      if (!is_good(shard(stripe, seat, i))) return {};
     for (const Place place : places)
-      if (!taken.insert(place).second) return false;
+      if (!taken.insert(place).second) return {};
   }
-  return true;
+  return {taken.begin(), taken.end()};
 }
 
 bool Whereabouts::found(const SegmentRef& segment) const {
@@ -178,20 +178,22 @@ bool Whereabouts::found(const SegmentRef& segment) const {
   return false;
 }
 
-bool Whereabouts::safe(const SegmentRef& segment, std::uint32_t losses) const {
+std::vector<Whereabouts::Place> Whereabouts::places_if_whole(const SegmentRef& segment,
+                                                             bool with_all) const {
   const Holder* const own = original(segment.id, segment.file_bytes);
-  if (own == nullptr || own->damaged) return false;
-  if (losses == 0) return true;
+  if (own == nullptr || own->damaged) return {};
+  if (!with_all) return {own->place};
   if (segment.shards > 0) {
     const Stripe* const stripe = stripe_of(segment.id);
-    return stripe != nullptr && whole(*stripe);
+    return stripe == nullptr ? std::vector<Place>() : places_if_whole(*stripe);
   }
   std::set<Place> places;
   for (const Holder& holder : holders(segment.id))
     if (!is_global(holder.place) && !holder.damaged &&
         (holder.is_copy() || holder.bytes == segment.file_bytes))
       places.insert(holder.place);
-  return places.size() > segment.copies;
+  if (places.size() <= segment.copies) return {};
+  return {places.begin(), places.end()};
 }
 
 }  // namespace belay::catalog

@@ -75,9 +75,9 @@ class Whereabouts {
   /// Its blocks may be found: the original is there with its size, or a copy, or enough of its
   /// stripe.
   bool found(const SegmentRef& segment) const;
-  /// Nothing of it was lost that losses of nodes could make needed: the original, and if there may
-  /// be `losses` as many copies as were made, in different places, or its whole stripe.
-  bool safe(const SegmentRef& segment, std::uint32_t losses) const;
+  /// Where the original is and, if `with_all`, all that was made to replace it: as many copies, in
+  /// different places, or its whole stripe. Empty: some of it is lost or damaged.
+  std::vector<Place> places_if_whole(const SegmentRef& segment, bool with_all) const;
 
  private:
   const Holder* original(const SegmentId& id, std::uint64_t bytes) const;
@@ -86,7 +86,7 @@ class Whereabouts {
   bool has_member(const Stripe& stripe, std::uint32_t seat) const;
   /// Can what this seat gave to its codewords be had from the others?
   bool can_rebuild(const Stripe& stripe, std::uint32_t seat) const;
-  bool whole(const Stripe& stripe) const;
+  std::vector<Place> places_if_whole(const Stripe& stripe) const;
 
   std::vector<std::string> directories_;
   std::set<Place> global_;

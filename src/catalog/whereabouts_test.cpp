@@ -21,10 +21,10 @@ class WhereaboutsTest : public testing::Test {
 };
 
 TEST_F(WhereaboutsTest, NoLevelCountsOnTheGlobalTier) {
-  EXPECT_TRUE(all_.safe({.id = id_, .file_bytes = 4096, .copies = 0}, 0));
-  EXPECT_FALSE(all_.safe({.id = id_, .file_bytes = 4096, .copies = 1}, 1));
+  EXPECT_FALSE(all_.places_if_whole({.id = id_, .file_bytes = 4096, .copies = 0}, false).empty());
+  EXPECT_TRUE(all_.places_if_whole({.id = id_, .file_bytes = 4096, .copies = 1}, true).empty());
   all_.remove(id_, FileKind::segment, node_);
-  EXPECT_FALSE(all_.safe({.id = id_, .file_bytes = 4096, .copies = 0}, 0));
+  EXPECT_TRUE(all_.places_if_whole({.id = id_, .file_bytes = 4096, .copies = 0}, false).empty());
   EXPECT_TRUE(all_.found({.id = id_, .file_bytes = 4096}));
 }
 
@@ -44,7 +44,7 @@ TEST_F(WhereaboutsTest, ADamagedFileMayBeReadButNothingIsSafeByIt) {
   EXPECT_TRUE(all_.holders(id_)[0].damaged);
   EXPECT_TRUE(all_.holders(id_)[1].damaged);
   EXPECT_TRUE(all_.found(segment));
-  EXPECT_FALSE(all_.safe(segment, 0));
+  EXPECT_TRUE(all_.places_if_whole(segment, false).empty());
   all_.add({id_, FileKind::copy, 0, 0}, global_, 0);
   EXPECT_FALSE(all_.holders(id_)[1].damaged) << "it was written anew";
 }
@@ -63,9 +63,9 @@ TEST_F(WhereaboutsTest, AStripeWithADamagedPartIsNotWholeButGivesMembersBack) {
   };
   const SegmentRef member{.id = {key, 0}, .file_bytes = 4096, .nodes = 2, .shards = 1};
   add_all();
-  EXPECT_TRUE(all_.safe(member, 1));
+  EXPECT_FALSE(all_.places_if_whole(member, true).empty());
   all_.damaged(shard_id(key, 0, 0), FileKind::shard, other);
-  EXPECT_FALSE(all_.safe(member, 1));
+  EXPECT_TRUE(all_.places_if_whole(member, true).empty());
   all_.remove({key, 0}, FileKind::segment, node_);
   EXPECT_TRUE(all_.found(member)) << "perhaps from the good part of the shard";
   all_.remove(shard_id(key, 0, 0), FileKind::shard, other);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <tuple>
 
 namespace belay::dedup {
 namespace {
@@ -168,7 +169,8 @@ class FrequentBlocks::Merger {
     entry.frequency = pair.frequency;
     if (pair.contested) {
       drop_shared_nodes();
-      while (candidates_.size() > layout_.copies()) drop(most_loaded());
+      while (candidates_.size() > layout_.copies())
+        drop(layout_.sets() > 1 ? most_scattered(entry.fingerprint) : most_loaded());
       for (const Rank rank : candidates_) load_[rank] += entry.length;
     }
     merged.append(entry, candidates_);
@@ -185,6 +187,22 @@ class FrequentBlocks::Merger {
         break;
       }
     }
+  }
+
+  /// Copies of a block count where K nodes of one set have them. So a set that has as many stays,
+  /// else the one that the block chooses, as it does in all tables, and larger ones before smaller.
+  std::size_t most_scattered(const Fingerprint& fingerprint) const {
+    const auto worth = [&](Rank rank) {
+      const std::uint32_t set = layout_.set_of(rank);
+      const auto there = std::count_if(candidates_.begin(), candidates_.end(),
+                                       [&](Rank other) { return layout_.set_of(other) == set; });
+      return std::tuple(there >= static_cast<std::ptrdiff_t>(layout_.copies()),
+                        set == fingerprint.low % layout_.sets(), there, set, ~load_[rank]);
+    };
+    std::size_t least = 0;
+    for (std::size_t i = 1; i < candidates_.size(); ++i)
+      if (worth(candidates_[i]) <= worth(candidates_[least])) least = i;
+    return least;
   }
 
   /// Of equals the last, so that the result depends on ranks only, not on the order of a and b.

@@ -268,5 +268,27 @@ TEST_F(FrequentBlocksBytes, WithFlippedBitsAreRefusedOrAnotherTableThatHolds) {
   }
 }
 
+TEST(FrequentBlocks, DesignatedRanksAreOfOneSetWhereOneHasEnough) {
+  const auto layout =
+      NodeLayout::make({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 3, Level::erasure(2, 2));
+  ASSERT_TRUE(layout);
+  ASSERT_EQ(layout->sets(), 3u);
+  std::vector<Block> blocks;
+  for (std::uint64_t i = 0; i < 50; ++i) blocks.push_back({{i * 7919, i << 58}, 512});
+  std::vector<FrequentBlocks> tables;
+  for (Rank rank = 0; rank < 12; ++rank)
+    tables.push_back(FrequentBlocks::from_local(blocks, rank, 1000));
+  for (std::size_t step = 1; step < tables.size(); step *= 2)
+    for (std::size_t i = 0; i + step < tables.size(); i += 2 * step)
+      tables[i] = FrequentBlocks::merge(tables[i], tables[i + step], *layout, 1000);
+  std::set<std::uint32_t> sets;
+  for (std::size_t i = 0; i < tables[0].entries().size(); ++i) {
+    EXPECT_EQ(tables[0].designated(i).size(), 3u);
+    EXPECT_TRUE(layout->are_enough(tables[0].designated(i)));
+    sets.insert(layout->set_of(tables[0].designated(i).front()));
+  }
+  EXPECT_EQ(sets.size(), 3u) << "no set has all of them";
+}
+
 }  // namespace
 }  // namespace belay::dedup

@@ -218,7 +218,7 @@ ReplicationPlan ReplicationPlanner::plan_parity() const {
       continue;
     }
     const auto designated = table_->designated(entry);
-    const bool natural = designated.size() == copies;
+    const bool natural = designated.size() == copies && layout_->are_enough(designated);
     const Rank one = Turns(blocks_[block].fingerprint, designated).sender(0);
     const auto storers = natural ? designated : std::span<const Rank>(&one, 1);
     plan.set_of_.push_back(static_cast<std::uint32_t>(plan.storers_.size()));

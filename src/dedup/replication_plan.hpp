@@ -86,8 +86,8 @@ class ReplicationPlanner {
   /// The ring must be the same on all ranks.
   ReplicationPlan plan(const Ring& ring) const;
 
-  /// Where parity takes the place of copies: a block that ranks on K nodes bring is stored by these
-  /// K, any other by one rank only. Nothing is sent.
+  /// Where parity takes the place of copies: a block that ranks on K nodes of one set bring is
+  /// stored by these K, any other by one rank only. Nothing is sent.
   ReplicationPlan plan_parity() const;
 
  private:

@@ -200,6 +200,7 @@ Rank Ring::next(Rank from, std::span<const Node> taken) const {
   std::size_t place = places_[from];
   for (std::size_t steps = 0; steps <= ranks_.size(); ++steps) {
     place = next_nodes_[place];
+    if (layout_->set_of(ranks_[place]) != layout_->set_of(from)) continue;
     const Node node = layout_->node_of(ranks_[place]);
     if (std::find(taken.begin(), taken.end(), node) == taken.end()) return ranks_[place];
   }

@@ -29,8 +29,8 @@ class Ring {
   Rank rank_at(std::size_t place) const { return ranks_[place]; }
   std::size_t place_of(Rank rank) const { return places_[rank]; }
 
-  /// The first rank after `from` whose node is not among `taken`.
-  /// REQUIRES: the node of `from` is among them, and at least one is not.
+  /// The first rank after `from` whose node is of the same set and not among `taken`.
+  /// REQUIRES: the node of `from` is among them, and at least one of its set is not.
   Rank next(Rank from, std::span<const Node> taken) const;
 
  private:

@@ -184,5 +184,16 @@ TEST(Ring, ACrowdedNodeSpreadsOverTheOthers) {
   EXPECT_LE(most_received(layout, Ring::shuffled(layout, load), load), 4u);
 }
 
+TEST(Ring, NextIsOfTheSameSet) {
+  const auto layout = NodeLayout::make({0, 1, 2, 3, 4, 5}, 2, Level::erasure(2, 1));
+  ASSERT_TRUE(layout);
+  ASSERT_EQ(layout->sets(), 2u);
+  const Ring ring = Ring::unshuffled(*layout);
+  for (Rank rank = 0; rank < 6; ++rank) {
+    const Node own = layout->node_of(rank);
+    EXPECT_EQ(ring.next(rank, {&own, 1}), (rank + 2) % 6);
+  }
+}
+
 }  // namespace
 }  // namespace belay::dedup

@@ -8,13 +8,14 @@
 
 namespace belay::redundancy {
 
-Result<NodeSets> NodeSets::form(std::uint32_t nodes, const ErasureScheme& scheme) {
+Result<NodeSets> form_sets(std::uint32_t nodes, const ErasureScheme& scheme) {
   BELAY_TRY(check_scheme(scheme));
   if (nodes < scheme.width())
     return fail(Code::invalid_argument,
                 "{} needs {} nodes, and there are {}; use more nodes or a smaller scheme",
                 name_of(scheme), scheme.width(), nodes);
-  return NodeSets(nodes, nodes / scheme.width());
+  return NodeSets(nodes, Level::erasure(static_cast<std::uint8_t>(scheme.members),
+                                        static_cast<std::uint8_t>(scheme.shards)));
 }
 
 std::string name_of(const StripePart& part) {

@@ -5,6 +5,7 @@
 
 #include "redundancy/erasure_code.hpp"
 
+#include "base/node_sets.hpp"
 #include "base/stripe.hpp"
 
 #include <belay/result.hpp>
@@ -16,29 +17,8 @@
 
 namespace belay::redundancy {
 
-/// Nodes 0 to N - 1, dealt out in turn to floor(N / (k + m)) sets. Sizes differ by one at most and
-/// lie between k + m and 2 (k + m) - 1. Neighbours, which often share a rack or a power supply,
-/// come into different sets as far as there are several.
-class NodeSets {
- public:
-  /// invalid_argument if the scheme is wrong, or there are fewer than k + m nodes.
-  static Result<NodeSets> form(std::uint32_t nodes, const ErasureScheme& scheme);
-
-  std::uint32_t count() const { return count_; }
-  std::uint32_t size(std::uint32_t set) const { return (nodes_ - set + count_ - 1) / count_; }
-  std::uint32_t set_of(std::uint32_t node) const { return node % count_; }
-  /// A node's place in its set, 0 to size - 1.
-  std::uint32_t place_of(std::uint32_t node) const { return node / count_; }
-  std::uint32_t node_at(std::uint32_t set, std::uint32_t place) const {
-    return place * count_ + set;
-  }
-
- private:
-  NodeSets(std::uint32_t nodes, std::uint32_t count) : nodes_(nodes), count_(count) {}
-
-  std::uint32_t nodes_;
-  std::uint32_t count_;
-};
+/// invalid_argument if the scheme is wrong, or there are fewer than k + m nodes.
+Result<NodeSets> form_sets(std::uint32_t nodes, const ErasureScheme& scheme);
 
 struct Range {
   std::uint64_t offset = 0;

@@ -23,7 +23,7 @@ StripeLayout layout_of(const ErasureScheme& scheme, std::vector<std::uint64_t> l
 TEST(NodeSets, HaveNearlyEqualSizesAndEveryNodeOnce) {
   for (const ErasureScheme& scheme : kSchemes)
     for (std::uint32_t nodes = scheme.width(); nodes < 120; ++nodes) {
-      const auto sets = NodeSets::form(nodes, scheme);
+      const auto sets = form_sets(nodes, scheme);
       ASSERT_TRUE(sets);
       ASSERT_EQ(sets->count(), nodes / scheme.width());
       std::uint32_t smallest = nodes, largest = 0, next = 0;
@@ -48,20 +48,20 @@ TEST(NodeSets, HaveNearlyEqualSizesAndEveryNodeOnce) {
 }
 
 TEST(NodeSets, NeighboursAreInDifferentSets) {
-  const auto sets = NodeSets::form(100, {4, 2});
+  const auto sets = form_sets(100, {4, 2});
   ASSERT_TRUE(sets);
   for (std::uint32_t node = 1; node < 100; ++node)
     EXPECT_NE(sets->set_of(node), sets->set_of(node - 1));
 }
 
 TEST(NodeSets, TooFewNodesIsAnErrorThatSaysHowManyItTakes) {
-  const auto sets = NodeSets::form(5, {4, 2});
+  const auto sets = form_sets(5, {4, 2});
   ASSERT_FALSE(sets);
   EXPECT_EQ(sets.error().code(), Code::invalid_argument);
   EXPECT_EQ(sets.error().message(),
             "erasure:4+2 needs 6 nodes, and there are 5; use more nodes or a smaller scheme");
-  EXPECT_FALSE(NodeSets::form(0, {1, 1}));
-  EXPECT_FALSE(NodeSets::form(10, {0, 1}));
+  EXPECT_FALSE(form_sets(0, {1, 1}));
+  EXPECT_FALSE(form_sets(10, {0, 1}));
 }
 
 TEST(StripeLayout, IsWhatItsHeaderSays) {

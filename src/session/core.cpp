@@ -196,7 +196,11 @@ Result<Version> SessionCore::capture_and_seal(std::uint64_t entry_ns) {
   return seal_version(entry_ns);
 }
 
-session::SegmentDoubts SessionCore::doubt_segments(const Level& level) {
+Result<session::SegmentDoubts> SessionCore::doubt_segments(const Level& level) {
+  session::PlaceSets sets;
+  if (together()) {
+    BELAY_ASSIGN(sets, sets_at(level));
+  }
   const Manifest& older = catalog_.manifest();
   const std::size_t holding = older.holding_segments();
   session::SegmentDoubts doubts;
@@ -206,7 +210,7 @@ session::SegmentDoubts SessionCore::doubt_segments(const Level& level) {
   std::vector<std::uint64_t> live = catalog_.live_bytes();
   live.resize(holding);
   for (std::size_t i = 0; i < holding; ++i) {
-    if (together() ? !is_unsafe(present[i], level) : is_here(present[i])) continue;
+    if (together() ? !is_unsafe(present[i], sets) : is_here(present[i])) continue;
     doubts.missing[i] = true;
     live[i] = present[i].file_bytes = 0;
   }
@@ -267,7 +271,8 @@ Result<void> SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns
   header.level = level_of(key.version);
   header.global = settings_.diskless() || settings_.level_plan().is_global(key.version);
   if (together()) {
-    BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, copies_of(header.level)));
+    BELAY_ASSIGN(layout_,
+                 dedup::NodeLayout::make(parts_.nodes, copies_of(header.level), header.level));
   }
   const Level level = header.level;
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);
@@ -277,7 +282,8 @@ Result<void> SessionCore::prepare_version(VersionKey key, std::uint64_t entry_ns
   const bool dedup = settings_.dedups();
   if (dedup && !index_is_current_) dedup_.index(catalog_.manifest());
   index_is_current_ = false;  // capture adds its own blocks to the index
-  capture_.emplace(equipment_, flight_, catalog_, dedup ? &dedup_ : nullptr, doubt_segments(level),
+  BELAY_ASSIGN(auto doubts, doubt_segments(level));
+  capture_.emplace(equipment_, flight_, catalog_, dedup ? &dedup_ : nullptr, std::move(doubts),
                    together());
   capture_->expect(regions_.size(), expected);
   settle_ns_ = clock_.now_ns() - entry_ns;

@@ -22,6 +22,7 @@
 #include "session/flight.hpp"
 #include "session/head_line.hpp"
 #include "session/needs_wire.hpp"
+#include "session/place_sets.hpp"
 #include "session/restorer.hpp"
 #include "session/schedule.hpp"
 #include "session/version_capture.hpp"
@@ -156,7 +157,7 @@ class SessionCore {
   Result<void> start_version(std::uint64_t entry_ns);
   Result<void> prepare_version(VersionKey key, std::uint64_t entry_ns);
   Level level_of(Version version) const;
-  session::SegmentDoubts doubt_segments(const Level& level);
+  Result<session::SegmentDoubts> doubt_segments(const Level& level);
   bool is_here(const SegmentRef& segment);
   Result<Version> capture_and_seal(std::uint64_t entry_ns);
   /// By the version under way. REQUIRES: there is one.
@@ -198,8 +199,10 @@ class SessionCore {
   /// The version in flight exists: its files are where the plan says.
   void note_whereabouts();
   void note_stripes();
+  /// Which places may be lost at once at a level.
+  Result<session::PlaceSets> sets_at(const Level& level);
   /// Blocks of a segment of the last version would not survive what this level must.
-  bool is_unsafe(const SegmentRef& segment, const Level& level) const;
+  bool is_unsafe(const SegmentRef& segment, const session::PlaceSets& sets) const;
 
   // core_dump.cpp: versions that stand alone.
   Result<void> take_dump(Buffers buffers, VersionKey key, const Level& level,

@@ -7,6 +7,7 @@
 #include "vote/agreement.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 namespace belay::detail {
@@ -80,14 +81,30 @@ std::vector<session::LostFile> SessionCore::damaged_here(
   return damaged;
 }
 
-bool SessionCore::is_unsafe(const SegmentRef& segment, const Level& level) const {
+Result<session::PlaceSets> SessionCore::sets_at(const Level& level) {
+  BELAY_ASSIGN(const auto layout, dedup::NodeLayout::make(parts_.nodes, level.losses() + 1, level));
+  return session::PlaceSets(layout, level.losses(), parts_.claim.directories,
+                            parts_.claim.whereabouts);
+}
+
+bool SessionCore::is_unsafe(const SegmentRef& segment, const session::PlaceSets& sets) const {
   if (planted(Mistake::skip_healing)) return false;
-  const auto& all = catalog_.manifest().segments;
-  return std::any_of(all.begin(), all.end(), [&](const SegmentRef& other) {
-    if (other.id.key != segment.id.key) return false;
-    if (std::max<std::uint32_t>(other.nodes, 1) <= level.losses()) return true;
-    return other.id.rank != kAnyRank && !parts_.claim.whereabouts.safe(other, level.losses());
-  });
+  // Which of these files has which block is not known here: that each is on so many of all the
+  // nodes that copies of this version are on.
+  std::set<catalog::Whereabouts::Place> with_copies;
+  std::uint32_t nodes = std::numeric_limits<std::uint32_t>::max();
+  for (const SegmentRef& other : catalog_.manifest().segments) {
+    if (other.id.key != segment.id.key) continue;
+    nodes = std::min(nodes, std::max<std::uint32_t>(other.nodes, 1));
+    if (other.id.rank == kAnyRank) continue;
+    const auto places = parts_.claim.whereabouts.places_if_whole(other, sets.losses() > 0);
+    if (places.empty()) return true;
+    // Equal blocks outside of stripes are on nodes of one set, all of which have seats here.
+    if (other.shards > 0 && sets.most_lost_of(places) >= other.nodes) return true;
+    if (other.shards == 0) with_copies.insert(places.begin(), places.end());
+  }
+  return nodes <= sets.losses() ||
+         sets.most_lost_of({with_copies.begin(), with_copies.end()}) >= nodes;
 }
 
 Result<bool> SessionCore::agree_captured(const Result<void>& captured, bool holds) {

@@ -147,7 +147,7 @@ Result<void> SessionCore::capture_dump(Buffers buffers, VersionKey key, const Le
   header.level = level;
   header.dump = true;
   if (together()) {
-    BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, level.losses() + 1));
+    BELAY_ASSIGN(layout_, dedup::NodeLayout::make(parts_.nodes, level.losses() + 1, level));
   }
   flight_ = std::make_shared<session::Flight>(equipment_, std::move(header), entry_ns);
   missed_ = false;

@@ -169,8 +169,12 @@ Result<void> SessionCore::heal(const RestoreOptions& options) {
   if (!together()) return {};
   const Manifest& manifest = catalog_.manifest();
   const Level wanted = settings_.level_plan().nearest(manifest.level);
-  bool whole = parts_.claim.sources.nodes(manifest.origin.key, rank_) > wanted.losses();
-  for (const SegmentRef& segment : manifest.segments) whole = whole && !is_unsafe(segment, wanted);
+  BELAY_ASSIGN(const auto sets, sets_at(wanted));
+  std::vector<catalog::Whereabouts::Place> places;
+  for (const auto& directory : parts_.claim.sources.directories(manifest.origin.key, rank_))
+    places.push_back(parts_.claim.whereabouts.place(directory));
+  bool whole = sets.most_lost_of(places) < places.size();
+  for (const SegmentRef& segment : manifest.segments) whole = whole && !is_unsafe(segment, sets);
   // A version of memory that was restored only in part would be worse than none.
   bool complete = options.regions.empty() && !options.allow_missing && !options.allow_resized;
   for (const RegionRecord& region : manifest.regions)

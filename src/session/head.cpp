@@ -145,7 +145,7 @@ Result<void> Head::prepare(Charge& charge) {
   if (!charge.hasher) charge.hasher = fingerprint::make_hasher(manifest.hash, manifest.origin.seed);
   if (!charge.hasher) return fail(Code::unsupported, "the hash of this store is not offered here");
   charge.tier = store::make_local_tier(*parts_.files, order.directory);
-  BELAY_ASSIGN(charge.layout, dedup::NodeLayout::make(order.nodes, order.copies));
+  BELAY_ASSIGN(charge.layout, dedup::NodeLayout::make(order.nodes, order.copies, manifest.level));
   charge.equipment.emplace(session::Equipment{parts_.settings, *parts_.clock, *parts_.log,
                                               *charge.tier, *charge.hasher, charge.parallel,
                                               charge.staging, *charge.worker});

@@ -34,8 +34,8 @@ StripeMember member_of(Rank rank, const Share& share) {
 Result<std::vector<PlannedStripe>> plan_stripes(const dedup::NodeLayout& nodes, const Level& level,
                                                 VersionKey key, std::span<const Share> shares) {
   const auto ranks = ranks_by_node(nodes);
-  BELAY_ASSIGN(const auto sets, redundancy::NodeSets::form(static_cast<std::uint32_t>(ranks.size()),
-                                                           {level.members, level.shards}));
+  BELAY_ASSIGN(const auto sets, redundancy::form_sets(static_cast<std::uint32_t>(ranks.size()),
+                                                      {level.members, level.shards}));
   std::size_t most = 0;
   for (const auto& on_node : ranks) most = std::max(most, on_node.size());
   std::vector<PlannedStripe> stripes;

@@ -11,7 +11,7 @@ namespace {
 constexpr VersionKey kKey{3, 7};
 
 dedup::NodeLayout layout_of(std::vector<dedup::Node> nodes, const Level& level) {
-  auto layout = dedup::NodeLayout::make(std::move(nodes), level.losses() + 1);
+  auto layout = dedup::NodeLayout::make(std::move(nodes), level.losses() + 1, level);
   EXPECT_TRUE(layout);
   return *std::move(layout);
 }

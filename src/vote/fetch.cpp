@@ -99,13 +99,13 @@ std::vector<Rank> ManifestSources::readers(VersionKey key, Rank owner) const {
   return readers;
 }
 
-std::size_t ManifestSources::nodes(VersionKey key, Rank owner) const {
+std::vector<std::string> ManifestSources::directories(VersionKey key, Rank owner) const {
   const auto found = readers_.find({key, owner});
-  std::set<std::string_view> directories;
+  std::set<std::string> directories;
   if (found != readers_.end())
     for (const Reader& reader : found->second)
       if (!reader.global) directories.insert(reader.directory);
-  return directories.size();
+  return {directories.begin(), directories.end()};
 }
 
 std::size_t ManifestSources::most_readers(VersionKey key) const {

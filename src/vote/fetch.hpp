@@ -33,8 +33,8 @@ class ManifestSources {
   /// Those who can read the manifest of `owner`, itself first.
   std::vector<Rank> readers(VersionKey key, Rank owner) const;
   std::size_t most_readers(VersionKey key) const;
-  /// In so many nodes' directories the manifest of `owner` is.
-  std::size_t nodes(VersionKey key, Rank owner) const;
+  /// The nodes' directories that the manifest of `owner` is in.
+  std::vector<std::string> directories(VersionKey key, Rank owner) const;
   std::vector<VersionKey> versions() const;
   /// Does every rank have its own?
   bool all_at_home(VersionKey key, Rank ranks) const;

@@ -239,6 +239,21 @@ class NodeLoss(unittest.TestCase):
     def test_a_job_killed_during_the_restore_from_parity_restores_again(self):
         self.check_kill_during_a_restore("erasure:2+2", (0, 3))
 
+    def test_each_of_two_sets_may_lose_a_node(self):
+        """The plate begins with equal blocks on all ranks: of both sets, which are the nodes with
+        even and with odd numbers."""
+        calm, killed = self.killed_job("erasure:2+1", 6)
+        trial = self.place / "trial"
+        for even, odd in itertools.product((0, 2, 4), (1, 3, 5)):
+            with self.subTest(lost=(even, odd)):
+                shutil.rmtree(trial, ignore_errors=True)
+                shutil.copytree(killed, trial)
+                for node in (even, odd):
+                    shutil.rmtree(trial / f"node-{node}")
+                done = self.run_job("trial", "erasure:2+1", 6)
+                self.assertEqual(self.digest(done), calm)
+                self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
+
     def test_more_copies_than_nodes_are_refused_before_anything_is_written(self):
         done = self.run_job("refused", "replicas:5", 4)
         self.assertNotEqual(done.returncode, 0)

@@ -128,6 +128,7 @@ struct Progress {
   std::atomic<std::uint64_t> overlaps;
   std::atomic<std::uint64_t> stopped;
   std::atomic<std::uint64_t> losses;
+  std::atomic<std::uint64_t> set_losses;
   std::atomic<std::uint64_t> healings;
   std::atomic<std::uint64_t> walks;
 };
@@ -175,6 +176,7 @@ void play(const Arguments& arguments, std::uint64_t history, TaskThreads& thread
   progress.overlaps += outcome.overlaps;
   progress.stopped += outcome.stopped;
   progress.losses += outcome.losses;
+  progress.set_losses += outcome.set_losses;
   progress.healings += outcome.healings;
   progress.walks += outcome.walks;
   ++progress.played;
@@ -276,7 +278,8 @@ int report(const Arguments& arguments, std::span<const Progress> progress, std::
   std::printf(
       "%llu histories of seed %llu in %.1f s (%llu operations, %llu checkpoints, %llu restores, "
       "%llu runs beside stragglers, which were stopped %llu times, %llu nodes lost, %llu times "
-      "healed, %llu stores counted): %llu violated, %llu crashed\n",
+      "all that sets may lose, %llu times healed, %llu stores counted): %llu violated, %llu "
+      "crashed\n",
       static_cast<unsigned long long>(played), static_cast<unsigned long long>(arguments.seed),
       seconds, static_cast<unsigned long long>(sum(progress, &Progress::operations)),
       static_cast<unsigned long long>(sum(progress, &Progress::checkpoints)),
@@ -284,6 +287,7 @@ int report(const Arguments& arguments, std::span<const Progress> progress, std::
       static_cast<unsigned long long>(sum(progress, &Progress::overlaps)),
       static_cast<unsigned long long>(sum(progress, &Progress::stopped)),
       static_cast<unsigned long long>(sum(progress, &Progress::losses)),
+      static_cast<unsigned long long>(sum(progress, &Progress::set_losses)),
       static_cast<unsigned long long>(sum(progress, &Progress::healings)),
       static_cast<unsigned long long>(sum(progress, &Progress::walks)),
       static_cast<unsigned long long>(violated), static_cast<unsigned long long>(crashes));

@@ -138,28 +138,33 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random) {
   return done;
 }
 
-DamageDone lose_node(os::MemoryFiles& files, SimRandom& random, std::string& node) {
-  const auto paths = files.paths();
-  std::vector<std::string> directories;
-  for (const std::string& path : paths)
-    if (is_global(path))
-      continue;
-    else if (const std::string directory = path.substr(0, path.rfind('/'));
-             directories.empty() || directories.back() != directory)
-      directories.push_back(directory);
-  if (directories.empty()) return {};
-  const std::string& lost = directories[random.below(directories.size())];
-  DamageDone done;
-  done.what = fmt::format("{} is lost", lost);
-  done.settled_mark = true;
-  for (const std::string& path : paths) {
-    if (path.starts_with(lost + "/"))
-      done.versions.merge(versions_on(files, path));
-    else if (is_settled_mark(path))
-      done.settled_mark = false;
+std::string any_node(os::MemoryFiles& files, SimRandom& random) {
+  std::vector<std::string> nodes;
+  for (const std::string& path : files.paths()) {
+    if (is_global(path)) continue;
+    const std::string directory = path.substr(0, path.rfind('/'));
+    const std::string node = directory.substr(directory.rfind('/') + 1);
+    if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
   }
-  if (auto erased = files.erase(lost); !erased) done.what += ": " + erased.error().message();
-  node = lost.substr(lost.rfind('/') + 1);
+  return nodes.empty() ? std::string() : nodes[random.below(nodes.size())];
+}
+
+DamageDone lose_node(os::MemoryFiles& files, const std::string& node) {
+  DamageDone done;
+  done.settled_mark = true;
+  std::string directory;
+  for (const std::string& path : files.paths()) {
+    const bool is_here = !is_global(path) && path.find("/" + node + "/") != std::string::npos;
+    if (is_here) {
+      directory = path.substr(0, path.rfind('/'));
+      done.versions.merge(versions_on(files, path));
+    } else if (is_settled_mark(path)) {
+      done.settled_mark = false;
+    }
+  }
+  if (directory.empty()) return {};
+  done.what = fmt::format("{} is lost", directory);
+  if (auto erased = files.erase(directory); !erased) done.what += ": " + erased.error().message();
   return done;
 }
 

@@ -44,7 +44,9 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random);
 /// Is this on the global tier?
 bool is_global(const std::string& path);
 
-/// Erases one of the node directories, none of the global tier. `node` is its name.
-DamageDone lose_node(os::MemoryFiles& files, SimRandom& random, std::string& node);
+/// Erases the directory of this name, not on the global tier. Without files in it it does nothing.
+DamageDone lose_node(os::MemoryFiles& files, const std::string& node);
+/// Any of those that have files; empty: there is none.
+std::string any_node(os::MemoryFiles& files, SimRandom& random);
 
 }  // namespace belay::simulator

@@ -54,7 +54,8 @@ class History {
   void await_stragglers(const Job& job);
   void await_loss(Job& job);
   void lose_nodes(Job& job);
-  void lose_a_node(Job& job);
+  void lose_of_each_set(Job& job);
+  void lose(Job& job, const std::string& node);
   void damage_a_file();
   void forget_lost_numbers(std::size_t run);
   void check_run(Job& job);
@@ -123,6 +124,7 @@ void History::start_job(std::size_t number, bool overlaps) {
     for (const std::string& stripe : shared.walk.wrong_stripes)
       oracle_.violation("restart {}: the parity of {} is wrong", number, stripe);
     oracle_.set_copies(number, plan_.tiers ? 1 : plan.level.losses() + 1);
+    if (!plan_.tiers) oracle_.set_sets(number, sets_of(plan_, plan));
     if (plan_.tiers) oracle_.set_global(number, plan.global_every);
     if (plan_.tiers) check_global(shared);
   }
@@ -166,12 +168,23 @@ void History::await_loss(Job& job) {
 }
 
 void History::lose_nodes(Job& job) {
-  for (std::uint64_t i = 0; i < job.shared.plan->loss->nodes; ++i) lose_a_node(job);
+  if (job.shared.plan->loss->of_each_set) return lose_of_each_set(job);
+  for (std::uint64_t i = 0; i < job.shared.plan->loss->nodes; ++i)
+    if (const std::string node = any_node(disk_, world_.random()); !node.empty()) lose(job, node);
 }
 
-void History::lose_a_node(Job& job) {
-  std::string node;
-  const DamageDone done = lose_node(disk_, world_.random(), node);
+void History::lose_of_each_set(Job& job) {
+  const RunPlan& plan = *job.shared.plan;
+  for (std::vector<std::string>& set : sets_of(plan_, plan))
+    for (std::uint32_t i = 0; i < plan.level.losses(); ++i) {
+      std::swap(set[i], set[i + world_.random().below(set.size() - i)]);
+      lose(job, set[i]);
+    }
+  ++outcome_.set_losses;
+}
+
+void History::lose(Job& job, const std::string& node) {
+  const DamageDone done = lose_node(disk_, node);
   if (done.what.empty()) return;
   world_.trace("{}", done.what);
   ++outcome_.losses;

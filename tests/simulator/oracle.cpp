@@ -63,7 +63,7 @@ Attempt& Oracle::begin_capture(std::size_t call, Rank rank) {
     if (const auto copies = copies_.find(run_); copies != copies_.end()) {
       found->copies = copies->second;
       found->wounds = lasting_wounds_;
-      found->damaged = found->wounds.size() >= found->copies;
+      found->damaged = is_beyond_promise(*found);
     }
   }
   found->ranks[rank].outcome = Capture::Outcome::unknown;
@@ -214,8 +214,20 @@ void Oracle::wound(const std::string& node, bool lasting) {
   for (Attempt& attempt : attempts_) {
     attempt.wounds.insert(node);
     if (attempt.global) continue;
-    attempt.damaged = attempt.damaged || attempt.wounds.size() >= attempt.copies;
+    attempt.damaged = attempt.damaged || is_beyond_promise(attempt);
   }
+}
+
+bool Oracle::is_beyond_promise(const Attempt& attempt) const {
+  const auto sets = sets_.find(attempt.run);
+  if (sets == sets_.end() || sets->second.size() == 1)
+    return attempt.wounds.size() >= attempt.copies;
+  return std::any_of(sets->second.begin(), sets->second.end(), [&](const auto& set) {
+    const auto lost = std::count_if(set.begin(), set.end(), [&](const std::string& node) {
+      return attempt.wounds.contains(node);
+    });
+    return static_cast<std::uint32_t>(lost) >= attempt.copies;
+  });
 }
 
 void Oracle::damage_begun() {

@@ -42,7 +42,7 @@ struct Attempt {
   bool told = false;             ///< wait() or close() said so
   bool damaged = false;          ///< a file that it counts on was damaged later
   bool forgotten = false;        ///< every trace of its number was lost later
-  std::uint32_t copies = 1;      ///< one less may be lost
+  std::uint32_t copies = 1;      ///< one less may be lost, of each set
   std::set<std::string> wounds;  ///< nodes that were lost or damaged since it was begun
   bool global = false;           ///< all nodes may be lost: some rank saw it on the global tier
   bool any_state = false;        ///< the healing of a version that no rank lived to name
@@ -91,6 +91,10 @@ class Oracle {
 
   /// Versions of this run are put on so many nodes, or survive as many losses by parity.
   void set_copies(std::size_t run, std::uint32_t copies) { copies_[run] = copies; }
+  /// These are the nodes of this run: so many of each set may be lost.
+  void set_sets(std::size_t run, std::vector<std::vector<std::string>> sets) {
+    sets_[run] = std::move(sets);
+  }
 
   /// Of versions of this run the global tier gets every so-many-th.
   void set_global(std::size_t run, std::uint64_t every) { global_every_[run] = every; }
@@ -139,6 +143,8 @@ class Oracle {
   static constexpr std::size_t kMostViolations = 5;
   static constexpr std::size_t kHealings = 1'000'000;  ///< calls from here on are restores
 
+  /// Was more lost than its level stands?
+  bool is_beyond_promise(const Attempt& attempt) const;
   Attempt* find_attempt(Version version);
   Attempt* find_forgotten(Version version);
   bool is_promised(const Attempt& attempt) const;
@@ -160,8 +166,9 @@ class Oracle {
   std::uint64_t keep_;
   std::size_t run_ = 0;
   std::size_t newest_run_ = 0;
-  std::map<std::size_t, std::uint32_t> copies_;        ///< by run
-  std::map<std::size_t, std::uint64_t> global_every_;  ///< by run
+  std::map<std::size_t, std::uint32_t> copies_;                        ///< by run
+  std::map<std::size_t, std::vector<std::vector<std::string>>> sets_;  ///< by run
+  std::map<std::size_t, std::uint64_t> global_every_;                  ///< by run
   std::set<std::string> lasting_wounds_;
   bool global_damaged_ = false;
   bool any_damage_ = false;

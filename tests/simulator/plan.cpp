@@ -207,6 +207,22 @@ HistoryPlan make_replica_plan(std::uint64_t seed, bool erasure) {
   return plan;
 }
 
+/// Parity over few nodes, so that there are several sets, and losses of all that may be lost of
+/// each. From numbers of their own, so that the rest of a history does not depend on them.
+void form_sets(HistoryPlan& plan) {
+  constexpr std::uint64_t kLeastNodes = 4;
+  SimRandom random(sub_seed(plan.seed, 10));
+  if (random.one_in(2)) return;
+  const Level narrow = random.one_in(2) ? Level::erasure(1, 1) : Level::erasure(2, 1);
+  for (RunPlan& run : plan.runs) {
+    if (plan.ranks >= kLeastNodes && random.one_in(2)) run.ranks_per_node = 1;
+    if ((plan.ranks + *run.ranks_per_node - 1) / *run.ranks_per_node >= 2 * narrow.least_nodes())
+      run.level = narrow;
+    if (run.loss && run.level.has_parity() && sets_of(plan, run).size() > 1)
+      run.loss->of_each_set = random.one_in(2);
+  }
+}
+
 /// On nodes: of versions some have the strongest one.
 std::string any_levels(SimRandom& random, const Level& strongest, bool always_local) {
   if (strongest.losses() == 0) return "local:1";
@@ -245,8 +261,11 @@ HistoryPlan make_plan_without_codecs(std::uint64_t seed, HistoryKind kind) {
   if (kind == HistoryKind::any && share.one_in(4)) kind = HistoryKind::replicas;
   if (kind == HistoryKind::any && share.one_in(8)) kind = HistoryKind::tiers;
   if (kind == HistoryKind::any && share.one_in(8)) kind = HistoryKind::erasure;
-  if (kind == HistoryKind::replicas || kind == HistoryKind::erasure)
-    return make_replica_plan(seed, kind == HistoryKind::erasure);
+  if (kind == HistoryKind::replicas || kind == HistoryKind::erasure) {
+    HistoryPlan plan = make_replica_plan(seed, kind == HistoryKind::erasure);
+    if (plan.erasure) form_sets(plan);
+    return plan;
+  }
   if (kind == HistoryKind::tiers) return make_tier_plan(seed);
   SimRandom random(sub_seed(seed, 3));
   HistoryPlan plan;
@@ -289,6 +308,18 @@ HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind) {
 std::string node_of(const HistoryPlan& history, const RunPlan& run, Rank rank) {
   const std::uint64_t place = (rank + run.rotation) % history.ranks;
   return std::to_string(place / run.ranks_per_node.value_or(history.ranks));
+}
+
+std::vector<std::vector<std::string>> sets_of(const HistoryPlan& history, const RunPlan& run) {
+  std::vector<std::string> nodes;
+  for (Rank rank = 0; rank < history.ranks; ++rank)
+    if (const std::string node = "node-" + node_of(history, run, rank);
+        std::find(nodes.begin(), nodes.end(), node) == nodes.end())
+      nodes.push_back(node);
+  std::vector<std::vector<std::string>> sets(
+      run.level.has_parity() ? nodes.size() / run.level.least_nodes() : 1);
+  for (std::size_t i = 0; i < nodes.size(); ++i) sets[i % sets.size()].push_back(nodes[i]);
+  return sets;
 }
 
 }  // namespace belay::simulator

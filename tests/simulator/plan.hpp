@@ -44,6 +44,7 @@ struct NodeLoss {
   std::optional<std::uint64_t> point;  ///< of all ranks together; unset: after the run
   bool kills = false;                  ///< and its ranks with it
   std::uint64_t nodes = 1;             ///< so many at once; all, if there are not so many
+  bool of_each_set = false;            ///< as many of each set as may be lost
 };
 
 struct RunPlan {
@@ -98,5 +99,8 @@ HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind = HistoryKind::any);
 
 /// The node of a rank in a run with ranks_per_node.
 std::string node_of(const HistoryPlan& history, const RunPlan& run, Rank rank);
+/// Directories of nodes by the set that they are in, as erasure codes form them; all in one without
+/// these.
+std::vector<std::vector<std::string>> sets_of(const HistoryPlan& history, const RunPlan& run);
 
 }  // namespace belay::simulator
