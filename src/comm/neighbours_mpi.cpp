@@ -26,6 +26,7 @@ Result<MPI_Comm> split_by_host(Link& link, Rank most) {
   int rank = 0;
   if (const int error = MPI_Comm_rank(host, &rank); error != MPI_SUCCESS)
     return Unexpected(mpi_error("MPI_Comm_rank", error));
+  BELAY_TRY(link.meet(link.deadline(), "MPI_Comm_split"));  // it has no deadline either
   MPI_Comm part = MPI_COMM_NULL;
   const int again = MPI_Comm_split(host, rank / static_cast<int>(most), rank, &part);
   return adopt(link, again, part, "MPI_Comm_split");

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank is killed in the middle of rounds of puts: all others lose it in time and end by themselves.
+"""A rank is killed in the middle of rounds of puts, or while others open or close windows: all
+others lose it in time and end by themselves.
 
 In shared memory, by messages, and with both; see lost_rank.cpp."""
 import argparse
@@ -41,7 +42,8 @@ def main():
     expected = [f"rank {rank} ends" for rank in range(RANKS) if rank != 1]
     failures = 0
     try:
-        for most_neighbours, milliseconds in ((0, 150), (1, 150), (2, 230)):
+        for most_neighbours, milliseconds in ((0, 150), (1, 150), (2, 230), (0, 0), (2, 0),
+                                              (0, -1), (2, -1)):
             done = run(arguments, directory, most_neighbours, milliseconds)
             if sorted(done.stdout.splitlines()) != expected or "lost_rank:" in done.stderr:
                 failures += 1
