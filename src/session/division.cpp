@@ -87,7 +87,6 @@ Result<Division> divide(ranks::Group& whole, const Settings& settings, const std
   division.is_head = place_in(roles.heads, whole.rank()) < roles.heads.size();
   BELAY_ASSIGN(division.group, whole.subset(division.is_head ? roles.heads : roles.application));
   BELAY_TRY(connect(whole, settings, random, division));
-  BELAY_TRY(whole.close());
   return division;
 }
 

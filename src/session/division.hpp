@@ -29,8 +29,8 @@ struct Division {
   std::map<Rank, os::Line::Received> joined;  ///< what the rank brought
 };
 
-/// Collective over `whole`, all processes of the job, which is closed. `node` is where this one is.
-/// All get their division, or the same error.
+/// Collective over `whole`, all processes of the job. `node` is where this one is. All get their
+/// division, or the same error.
 Result<Division> divide(ranks::Group& whole, const Settings& settings, const std::string& node,
                         os::Random& random);
 

@@ -116,14 +116,37 @@ class HeadsTest : public testing::Test {
       must(session.close());
     });
   }
+  /// All processes, heads too, say the same of why they do not open.
+  void expect_refused(const std::vector<std::string>& words) {
+    const Job job;
+    const Rank on_node = job.ranks_on_node + job.heads_on_node;
+    auto groups = ranks::make_thread_groups(job.nodes * on_node, timeout_ns_);
+    std::vector<std::thread> threads;
+    for (Rank process = 0; process < groups.size(); ++process)
+      threads.emplace_back([&, process, group = std::move(groups[process])]() mutable {
+        const auto opened = try_open(job, std::to_string(process / on_node), std::move(group),
+                                     process % on_node >= job.ranks_on_node);
+        ASSERT_FALSE(opened) << process;
+        EXPECT_EQ(opened.error().code(), Code::io) << opened.error().message();
+        for (const std::string& word : words)
+          EXPECT_NE(opened.error().message().find(word), std::string::npos)
+              << opened.error().message();
+      });
+    for (auto& thread : threads) thread.join();
+  }
   void lose(const std::string& node) {
     for (const std::string& path : memory_.paths())
       if (path.starts_with("/store/node-" + node + "/")) must(memory_.remove(path));
   }
 
   os::MemoryFiles memory_;
-  std::atomic<int> error_ = 0;  ///< of writes to copies, if not 0
+  std::atomic<int> error_ = 0;                 ///< of writes to copies, if not 0
+  std::atomic<int> directory_error_ = 0;       ///< of nodes' directories
+  std::atomic<int> head_directory_error_ = 0;  ///< of the store's, in heads
   os::FaultyFiles files_{memory_, [this](const os::Operation& operation) {
+                           if (operation.kind == os::Operation::Kind::make_directory &&
+                               operation.path.find("/node-") != std::string::npos)
+                             return os::Action{.error = directory_error_.load()};
                            const bool hit = operation.kind == os::Operation::Kind::write &&
                                             operation.path.find("/copy-") != std::string::npos;
                            return os::Action{.error = hit ? error_.load() : 0};
@@ -131,6 +154,8 @@ class HeadsTest : public testing::Test {
   std::atomic<int> head_error_ = 0;     ///< of writes to bundles, if not 0
   std::atomic<int> bundle_writes_ = 0;  ///< by heads
   os::FaultyFiles head_files_{files_, [this](const os::Operation& operation) {
+                                if (operation.kind == os::Operation::Kind::make_directory)
+                                  return os::Action{.error = head_directory_error_.load()};
                                 const bool hit =
                                     operation.kind == os::Operation::Kind::write &&
                                     operation.path.find("/bundle-") != std::string::npos;
@@ -300,6 +325,18 @@ TEST_F(HeadsTest, TooFewProcessesAreRefusedOnAllBeforeAnythingIsWritten) {
                    Code::invalid_argument, {"\"1\"", "1 ranks", "heads_per_node"});
     });
   for (auto& thread : threads) thread.join();
+  EXPECT_TRUE(memory_.paths().empty());
+}
+
+TEST_F(HeadsTest, AHeadThatDoesNotReachTheStoreIsHeardOfByAllBeforeAnythingIsWritten) {
+  head_directory_error_ = EROFS;
+  expect_refused({"open: rank 2: head", "/store", "Read-only"});
+  EXPECT_TRUE(memory_.paths().empty());
+}
+
+TEST_F(HeadsTest, HeadsHearWhyRanksHaveNotOpened) {
+  directory_error_ = EROFS;
+  expect_refused({"open: rank ", "/store/node-", "Read-only"});
   EXPECT_TRUE(memory_.paths().empty());
 }
 

@@ -268,7 +268,9 @@ Seams system_seams() {
 
 namespace {
 
-Session open_head(const Seams& seams, detail::CoreParts parts, Division division) {
+/// What a head can know before it gets an order: that it has the memory, and reaches the store.
+Result<Session> prepare_head(const Seams& seams, detail::CoreParts parts, Division division) {
+  if (!parts.settings.diskless()) BELAY_TRY(seams.files->make_directory(parts.settings.store));
   detail::HeadParts head;
   head.settings = std::move(parts.settings);
   head.log = std::move(parts.log);
@@ -285,6 +287,38 @@ Session open_head(const Seams& seams, detail::CoreParts parts, Division division
   head.encode_threads = encode_threads(head.settings, seams, static_cast<Rank>(head.lines.size()));
   head.drain_bytes = head.settings.staging_bytes.value_or(detail::kLeastStagingBytes);
   return Session(std::make_unique<detail::Head>(std::move(head)));
+}
+
+/// Collective over `whole`, all processes. Ranks write nothing before all heads are ready, and
+/// heads hear whether ranks have opened.
+Result<Session> open_head(const Seams& seams, ranks::Group& whole, detail::CoreParts parts,
+                          Division division) {
+  auto prepared = within("head", within_memory([&] {
+                           return prepare_head(seams, std::move(parts), std::move(division));
+                         }));
+  BELAY_ASSIGN(auto head, vote::agree_on(whole, std::move(prepared)));
+  BELAY_TRY(vote::agree(whole, {}));
+  BELAY_TRY(whole.close());
+  return head;
+}
+
+Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> group,
+                          const std::string& node, detail::CoreParts parts);
+
+/// The other side of open_head().
+Result<Session> open_beside_heads(const Seams& seams, ranks::Group& whole,
+                                  std::unique_ptr<ranks::Group> group, const std::string& node,
+                                  detail::CoreParts parts) {
+  BELAY_TRY(vote::agree(whole, {}));
+  auto opened =
+      within_memory([&] { return open_rank(seams, std::move(group), node, std::move(parts)); });
+  // Who has lost a peer has waited for it; heads do so themselves.
+  if (!opened && opened.error().code() == Code::peer_lost) return opened;
+  const auto told = vote::agree(whole, opened ? Result<void>() : Unexpected(opened.error()));
+  if (!opened) return opened;
+  BELAY_TRY(told);
+  BELAY_TRY(whole.close());
+  return opened;
 }
 
 }  // namespace
@@ -308,35 +342,41 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   if (parts.settings.background == Background::head) {
     BELAY_ASSIGN(auto division,
                  within("open", divide(*group, parts.settings, node, *seams.random)));
-    if (division.is_head) return open_head(seams, std::move(parts), std::move(division));
-    group = std::move(division.group);
+    if (division.is_head)
+      return within("open", open_head(seams, *group, std::move(parts), std::move(division)));
     parts.head = std::move(division.head);
     parts.drain_line = std::move(division.drains);
+    return within("open", open_beside_heads(seams, *group, std::move(division.group), node,
+                                            std::move(parts)));
   }
+  return within("open", open_rank(seams, std::move(group), node, std::move(parts)));
+}
+
+namespace {
+
+Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> group,
+                          const std::string& node, detail::CoreParts parts) {
   if (parts.settings.plans_together() || parts.settings.has_global_tier()) {
-    BELAY_ASSIGN(parts.nodes, within("open", number_nodes(*group, node)));
-    BELAY_TRY(within("open", check_levels(parts.settings, parts.nodes)));
-    BELAY_ASSIGN(parts.voyages,
-                 within("open", group_for_voyages(*group, parts.settings, *parts.log)));
-    BELAY_TRY(within("open", prepare_sets(*group, parts)));
+    BELAY_ASSIGN(parts.nodes, number_nodes(*group, node));
+    BELAY_TRY(check_levels(parts.settings, parts.nodes));
+    BELAY_ASSIGN(parts.voyages, group_for_voyages(*group, parts.settings, *parts.log));
+    BELAY_TRY(prepare_sets(*group, parts));
   }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
   const Settings& settings = parts.settings;
   BELAY_ASSIGN(parts.claim,
-               within("open", vote::claim_store(
-                                  around, {.store = settings.store,
-                                           .node = node,
-                                           .application = settings.application,
-                                           .host = seams.host,
-                                           .pid = seams.pid,
-                                           .patience_ns = lock_patience(settings),
-                                           .global = settings.has_global_tier() ? settings.global
-                                                                                : std::string(),
-                                           .seed = settings.seed})));
+               vote::claim_store(
+                   around, {.store = settings.store,
+                            .node = node,
+                            .application = settings.application,
+                            .host = seams.host,
+                            .pid = seams.pid,
+                            .patience_ns = lock_patience(settings),
+                            .global = settings.has_global_tier() ? settings.global : std::string(),
+                            .seed = settings.seed}));
   BELAY_ASSIGN(parts.hasher,
-               within("open", vote::agree_on(
-                                  *group, make_hasher(settings.hash, parts.claim.identity.seed))));
+               vote::agree_on(*group, make_hasher(settings.hash, parts.claim.identity.seed)));
   parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
   parts.read_threads = seams.read_threads;
   parts.chooser = make_chooser(settings, *seams.clock);
@@ -351,6 +391,8 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   parts.group = std::move(group);
   return Session(std::make_unique<detail::SessionCore>(std::move(parts)));
 }
+
+}  // namespace
 
 Result<Session> open_over(const MakeGroup& make_group, Options options) {
   return within_memory(
