@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspect/survival.hpp"
 
+#include "base/node_sets.hpp"
 #include "base/try.hpp"
+#include "inspect/stripes.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -49,6 +51,20 @@ Nodes filled_up(Nodes nodes, std::size_t size) {
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
   std::sort(nodes.begin(), nodes.end());
   return nodes;
+}
+
+/// By node, as the stripes that the version has made tell: those of one set have their seats on the
+/// same nodes.
+std::vector<std::uint32_t> sets_of(const StoreView& view, VersionKey key) {
+  std::vector<std::uint32_t> sets;
+  for (const StripeView& stripe : view.stripes().all()) {
+    if (stripe.stripe.key != key) continue;
+    sets.resize(view.nodes().size(), kNoSet);
+    for (std::uint32_t seat = 0; seat < stripe.stripe.seats(); ++seat)
+      if (const auto node = stripe.node_of(seat))
+        sets[*node] = std::min(sets[*node], stripe.stripe.number);
+  }
+  return sets;
 }
 
 class Judge {
@@ -101,6 +117,7 @@ Result<void> Judge::judge(const VersionView& version) {
     survival.global = manifest->global;
     survival.dump = manifest->dump;
   }
+  if (survival.level.has_parity()) survival.sets = sets_of(view_, version.key);
   BELAY_ASSIGN(dangerous_, dependences_of(view_, version, givers_));
   std::erase_if(dangerous_, [&](const Dependence& dependence) {
     return givers_.least_losses(dependence.givers) > report_.losses;
@@ -153,10 +170,23 @@ void Judge::look_at(const Nodes& nodes, VersionSurvival& survival) {
 
 }  // namespace
 
+bool VersionSurvival::promises(const DeadlyLoss& loss) const {
+  if (promises(loss.nodes.size())) return true;
+  if (sets.empty()) return false;
+  std::vector<std::uint32_t> lost;
+  for (const std::size_t node : loss.nodes) lost.push_back(sets[node]);
+  return std::find(lost.begin(), lost.end(), kNoSet) == lost.end() &&
+         most_lost(lost, level.losses()) == lost.size();
+}
+
+bool VersionSurvival::breaks_promise() const {
+  return std::any_of(deadly.begin(), deadly.end(),
+                     [&](const DeadlyLoss& loss) { return promises(loss); });
+}
+
 bool SurvivalReport::keeps_promises() const {
-  return std::all_of(versions.begin(), versions.end(), [&](const VersionSurvival& version) {
-    return version.deadly.empty() || (!version.lost_already() && !version.promises(losses));
-  });
+  return std::none_of(versions.begin(), versions.end(),
+                      [](const VersionSurvival& version) { return version.breaks_promise(); });
 }
 
 Result<SurvivalReport> judge_losses(const StoreView& view, std::size_t losses,

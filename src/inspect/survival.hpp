@@ -35,11 +35,15 @@ struct VersionSurvival {
   Level level = {};
   bool global = false;
   bool dump = false;
-  std::vector<DeadlyLoss> deadly = {};  ///< all of those that were looked at
+  std::vector<std::uint32_t> sets = {};  ///< by node, as its stripes tell; empty: it has none
+  std::vector<DeadlyLoss> deadly = {};   ///< all of those that were looked at
 
   bool lost_already() const { return !deadly.empty() && deadly.front().nodes.empty(); }
   /// Its level says that it survives so many.
   bool promises(std::size_t losses) const { return losses <= level.losses(); }
+  /// ... or this loss, since no set of nodes loses more.
+  bool promises(const DeadlyLoss& loss) const;
+  bool breaks_promise() const;
 };
 
 struct SurvivalReport {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspect/survival.hpp"
 
+#include "base/node_sets.hpp"
 #include "inspect/copied_store_test.hpp"
 #include "inspect/version_files.hpp"
 #include "os/memory_files.hpp"
@@ -44,6 +45,21 @@ class Survival : public testing::Test {
 
   os::MemoryFiles files_;
 };
+
+TEST(VersionSurvival, PromisesWhatEachSetMayLose) {
+  VersionSurvival version{
+      .key = {1, 1}, .level = Level::erasure(1, 1), .sets = {0, 1, 0, 1, kNoSet}};
+  const auto promises = [&](std::vector<std::size_t> nodes) {
+    return version.promises(DeadlyLoss{.nodes = std::move(nodes), .parts = {}});
+  };
+  EXPECT_TRUE(promises({4}));
+  EXPECT_TRUE(promises({0, 1}));
+  EXPECT_TRUE(promises({2, 3}));
+  EXPECT_FALSE(promises({0, 2})) << "two of one set";
+  EXPECT_FALSE(promises({0, 4})) << "nothing is known of its set";
+  version.sets.clear();
+  EXPECT_FALSE(promises({0, 1}));
+}
 
 TEST_F(Survival, OneOfTwoNodesMayBeLostButNotBoth) {
   const SurvivalReport one = judge(1);

@@ -51,8 +51,7 @@ void say_version(const Shell& shell, const StoreView& view, const SurvivalReport
               fmt::format(" every loss of {}", losses) + level);
     return;
   }
-  const Colour colour =
-      version.lost_already() || version.promises(report.losses) ? Colour::red : Colour::yellow;
+  const Colour colour = version.breaks_promise() ? Colour::red : Colour::yellow;
   const std::string lost = paint("is lost", colour, shell.colours());
   if (version.lost_already()) {
     shell.say(name + ": " + lost + " already: nobody has " + lacking_text(version.deadly.front()) +
