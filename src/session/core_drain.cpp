@@ -217,8 +217,9 @@ Result<void> SessionCore::finish_drain() {
   const session::DrainReport& report = drain->report();
   vote::Claim& claim = parts_.claim;
   const VersionKey key = drain->origin().key;
-  auto agreed = vote::agree(*parts_.group, report.result);
-  if (!agreed && agreed.error().code() == Code::peer_lost) return agreed;
+  // If the group of drains has lost a peer, that costs the drain; if this one has, gather() says
+  // so.
+  const auto agreed = vote::agree(*parts_.group, report.result);
   BELAY_ASSIGN(const auto copies, parts_.group->gather(encode_ids(report.bundled)));
   for (Rank rank = 0; rank < copies.size(); ++rank) {
     const auto place = claim.whereabouts.place(claim.global->directories[rank]);

@@ -146,6 +146,15 @@ Result<std::vector<DrainShare>> Drain::gather_shares() {
 }
 
 std::vector<std::byte> Drain::answer(std::span<const std::byte> question) {
+  // Who asked must not wait in vain.
+  try {
+    return look_up(question);
+  } catch (const std::bad_alloc&) {
+    return failure(out_of_memory());
+  }
+}
+
+std::vector<std::byte> Drain::look_up(std::span<const std::byte> question) {
   auto& own = own_.at(version_.origin.rank);
   if (!own) return failure(own.error());
   std::vector<std::byte> bytes;

@@ -107,6 +107,7 @@ class Drain {
   Result<std::vector<DrainShare>> gather_shares();
   Result<Letters> ask(const Letters& questions);
   std::vector<std::byte> answer(std::span<const std::byte> question);
+  std::vector<std::byte> look_up(std::span<const std::byte> question);
   Result<void> read(std::span<const aggregate::Piece> pieces, std::optional<std::size_t>& damaged);
   Result<void> read_remote(Rank keeper, std::span<const aggregate::Piece> pieces,
                            std::span<const std::byte> bytes, std::optional<std::size_t>& damaged);

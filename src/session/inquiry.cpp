@@ -77,11 +77,14 @@ Result<void> Errand::run(const std::function<Result<void>()>& work) {
       changed_.notify_all();
     });
   } catch (const std::system_error&) {
-    return fail(Code::no_space, "the system has no thread to give");
+    return within_memory(
+        []() -> Result<void> { return fail(Code::no_space, "the system has no thread to give"); });
+  } catch (const std::bad_alloc&) {
+    return Unexpected(out_of_memory());
   }
   keep_step();
   worker.join();
-  if (lost_) return Unexpected(*lost_);
+  if (lost_) return Unexpected(std::move(*lost_));
   return done;
 }
 
@@ -100,8 +103,10 @@ void Errand::keep_step() {
     lock.unlock();
     auto answers = inquire(group_, questions == nullptr ? none : *questions, true, answer_);
     lock.lock();
-    if (!answers) lost_ = answers.error();
-    if (questions != nullptr && answers) answers_ = Result<Letters>(**std::move(answers));
+    if (!answers)
+      lost_ = std::move(answers).error();
+    else if (questions != nullptr)
+      answers_ = Result<Letters>(**std::move(answers));
     changed_.notify_all();
   }
 }

@@ -214,7 +214,10 @@ void SegmentsRead::fill(const std::vector<RunRequest>& runs) {
     const auto memory = request->buffer->memory.bytes().subspan(run.at, run.end - run.begin);
     request->got[number] = request->segment->file.file().read(run.begin, memory);
   });
-  for (const RunRequest& run : runs) run.request->done.store(true, std::memory_order_release);
+  // Once for each request: who sees it may forget the request.
+  for (const RunRequest& run : runs)
+    if (run.number + 1 == run.request->chunk.runs())
+      run.request->done.store(true, std::memory_order_release);
 }
 
 void SegmentsRead::deliver_down_to(std::size_t left) {
