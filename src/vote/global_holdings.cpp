@@ -17,7 +17,7 @@ GlobalHoldings::GlobalHoldings(const GlobalClaim& claim, std::vector<store::Know
       bundles_(claim.own.kept_bundles),
       kept_manifests_(claim.own.kept_manifests),
       earlier_leftovers_(claim.own.temporaries) {
-  for (const KeptBundle& bundle : bundles_)
+  for (const KeptBundle& bundle : bundles_.all())
     if (!bundle.readable) add_unread(bundle.id.key);
   if (!claim.leads_node) return;
   for (const Run earlier : claim.own.run_records)
@@ -71,10 +71,7 @@ std::vector<VersionKey> GlobalHoldings::retire_versions(const store::RetentionRu
 void GlobalHoldings::give_back(Retired left) {
   // A later version may count on the blocks of what stayed: whether it goes is asked again.
   for (const SegmentId& id : std::exchange(left.copies, {})) copies_.push_back(id);
-  const auto stayed = std::exchange(left.bundles, {});
-  for (KeptBundle& bundle : std::exchange(retiring_, {}))
-    if (std::find(stayed.begin(), stayed.end(), bundle.id) != stayed.end())
-      bundles_.push_back(std::move(bundle));
+  left.bundles = bundles_.give_back(std::move(left.bundles));
   retired_.add(left);
 }
 
@@ -85,22 +82,8 @@ Retired GlobalHoldings::take_retired(const Needs& needs, const store::RetentionR
   };
   std::copy_if(copies_.begin(), copies_.end(), std::back_inserter(retired_.copies), goes);
   std::erase_if(copies_, goes);
-  const auto bundle_goes = [&](const KeptBundle& bundle) {
-    const auto is_its = [&](const store::KnownVersion& version) {
-      return version.key == bundle.id.key;
-    };
-    const bool may = rule.earlier_runs_count || bundle.id.key.run == rule.run;
-    return may && bundle.readable && !(bundle.id.key <= needs.unread) &&
-           std::none_of(known_.begin(), known_.end(), is_its) &&
-           std::none_of(bundle.segments.begin(), bundle.segments.end(),
-                        [&](const SegmentId& id) { return needs.has(id); });
-  };
-  for (const KeptBundle& bundle : bundles_) {
-    if (!bundle_goes(bundle)) continue;
-    retired_.bundles.push_back(bundle.id);
-    retiring_.push_back(bundle);
-  }
-  std::erase_if(bundles_, bundle_goes);
+  const auto bundles = bundles_.take(needs, known_, rule);
+  retired_.bundles.insert(retired_.bundles.end(), bundles.begin(), bundles.end());
   if (earlier) {
     retired_.others.insert(retired_.others.end(), earlier_leftovers_.begin(),
                            earlier_leftovers_.end());

@@ -5,6 +5,7 @@
 #include "base/nouns.hpp"
 #include "store/retention.hpp"
 #include "vote/claim.hpp"
+#include "vote/kept_bundles.hpp"
 #include "vote/needs.hpp"
 #include "vote/publish.hpp"
 
@@ -28,7 +29,7 @@ class GlobalHoldings {
   void drained(store::KnownVersion version);
   /// Not all are: what is there of it goes.
   void discard(VersionKey key, const std::optional<SegmentId>& bundle);
-  void wrote(KeptBundle bundle) { bundles_.push_back(std::move(bundle)); }
+  void wrote(KeptBundle bundle) { bundles_.add(std::move(bundle)); }
   void does_not_exist(VersionKey key);
 
   /// Retires the versions that `keep` newer ones there have made superfluous.
@@ -45,8 +46,7 @@ class GlobalHoldings {
   Rank rank_ = 0;
   std::vector<store::KnownVersion> known_;
   std::vector<SegmentId> copies_;  ///< of their own, not in bundles
-  std::vector<KeptBundle> bundles_;
-  std::vector<KeptBundle> retiring_;       ///< taken, and not given back yet
+  KeptBundles bundles_;
   std::vector<SegmentId> kept_manifests_;  ///< of other ranks
   std::vector<std::string> earlier_leftovers_;
   Retired retired_;
