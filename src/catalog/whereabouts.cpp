@@ -178,8 +178,20 @@ bool Whereabouts::found(const SegmentRef& segment) const {
   return false;
 }
 
+std::vector<Whereabouts::Place> Whereabouts::places_of_copies(const SegmentId& id) const {
+  std::vector<Place> places;
+  for (const Holder& holder : holders(id)) {
+    if (!holder.is_copy()) continue;
+    if (holder.damaged) return {};
+    places.push_back(holder.place);
+  }
+  return places;
+}
+
 std::vector<Whereabouts::Place> Whereabouts::places_if_whole(const SegmentRef& segment,
                                                              bool with_all) const {
+  if (trusts_copies_ && !with_all)
+    if (auto places = places_of_copies(segment.id); !places.empty()) return places;
   const Holder* const own = original(segment.id, segment.file_bytes);
   if (own == nullptr || own->damaged) return {};
   if (!with_all) return {own->place};

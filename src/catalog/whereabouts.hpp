@@ -49,6 +49,10 @@ class Whereabouts {
   void mark_global(Place place) { global_.insert(place); }
   bool is_global(Place place) const { return global_.contains(place); }
 
+  /// There is one tier, whose files are in bundles: what a version counts on is in copies there as
+  /// safe as in the original.
+  void trust_copies() { trusts_copies_ = true; }
+
   /// The last word on this file counts.
   void add(const HeldFile& file, Place place, Rank keeper);
   void remove(const SegmentId& id, FileKind kind, Place place);
@@ -87,9 +91,12 @@ class Whereabouts {
   /// Can what this seat gave to its codewords be had from the others?
   bool can_rebuild(const Stripe& stripe, std::uint32_t seat) const;
   std::vector<Place> places_if_whole(const Stripe& stripe) const;
+  /// Together they have what was found there. Empty: one of them is damaged, or there is none.
+  std::vector<Place> places_of_copies(const SegmentId& id) const;
 
   std::vector<std::string> directories_;
   std::set<Place> global_;
+  bool trusts_copies_ = false;
   std::map<SegmentId, std::vector<Holder>> holders_;  ///< segments and copies
   std::map<SegmentId, std::vector<Holder>> shards_;
   std::map<std::pair<VersionKey, std::uint32_t>, Stripe> stripes_;

@@ -59,6 +59,7 @@ SessionCore::SessionCore(CoreParts parts)
       schedule_(settings_.interval, settings_.mtbf_ns, clock_),
       holdings_(parts_.claim, settings_.keep, rank_,
                 settings_.level_plan().levels().back().losses()) {
+  if (parts_.bundles) parts_.claim.whereabouts.trust_copies();
   parts_.claim.own = {};
   parts_.claim.surveys = {};
   if (parts_.claim.global) parts_.claim.global->own = {};

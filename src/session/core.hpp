@@ -16,6 +16,7 @@
 #include "fingerprint/hasher.hpp"
 #include "os/clock.hpp"
 #include "os/parallel.hpp"
+#include "session/bundling.hpp"
 #include "session/copy_exchange.hpp"
 #include "session/drain.hpp"
 #include "session/equipment.hpp"
@@ -56,6 +57,7 @@ struct CoreParts {
   std::unique_ptr<session::DrainLine> drain_line;  ///< the same, with a global tier
   vote::Claim claim;
   std::vector<dedup::Node> nodes;  ///< by rank; empty unless ranks plan versions together
+  bool bundles = false;  ///< versions are written as bundles at once: there are no nodes' files
   std::unique_ptr<fingerprint::Hasher> hasher;
   std::unique_ptr<codec::Chooser> chooser;         ///< of codecs for segments; null: they are raw
   std::unique_ptr<codec::Chooser> global_chooser;  ///< with a global tier
@@ -189,6 +191,11 @@ class SessionCore {
   Result<Version> share_and_seal(const Result<void>& captured, std::uint64_t entry_ns);
   Result<void> share_here(std::uint64_t entry_ns);
   Result<Version> share_in_background(std::uint64_t entry_ns);
+  /// Without files on nodes, and without memory to hold unsafe blocks: inside checkpoint().
+  Result<Version> bundle_here(std::uint64_t entry_ns);
+  std::function<void()> bundling_job(session::Cargo cargo);
+  /// The manifest is the worker's from here on.
+  session::Cargo take_cargo_and_close(std::uint64_t entry_ns);
   std::shared_ptr<session::Voyage> make_voyage(session::Cargo cargo);
   /// The rest of the version, by a head or a voyage.
   Result<std::function<void()>> background_job(session::Cargo cargo);
@@ -201,6 +208,9 @@ class SessionCore {
   void note_stripes();
   /// Which places may be lost at once at a level.
   Result<session::PlaceSets> sets_at(const Level& level);
+  void note_bundles();
+  /// Bundles that this rank looks after and that are gone.
+  std::vector<session::LostFile> look_for_lost_bundles();
   /// Blocks of a segment of the last version would not survive what this level must.
   bool is_unsafe(const SegmentRef& segment, const session::PlaceSets& sets) const;
 

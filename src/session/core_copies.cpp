@@ -23,6 +23,7 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
   const auto look = [&](const SegmentId& id, const auto& holders) {
     for (const auto& holder : holders) {
       if (holder.keeper != rank_ || whereabouts.is_global(holder.place)) continue;
+      if (parts_.bundles && holder.is_copy()) continue;
       const session::LostFile file{id, holder.kind, holder.place};
       auto& place = store::place_in(equipment_.tier, whereabouts.directory(holder.place));
       const auto bytes = place.touch(name_of(file));
@@ -35,6 +36,8 @@ std::vector<session::LostFile> SessionCore::look_for_lost_files() {
   };
   for (const SegmentId& id : whereabouts.segments()) look(id, whereabouts.holders(id));
   for (const SegmentId& id : whereabouts.all_shards()) look(id, whereabouts.shards(id));
+  if (parts_.bundles)
+    for (const session::LostFile& file : look_for_lost_bundles()) lost.push_back(file);
   return lost;
 }
 
@@ -136,6 +139,7 @@ Result<Version> SessionCore::share_and_seal(const Result<void>& captured, std::u
   if (!background) return Unexpected(give_up_version(background.error(), entry_ns));
   if (*background) return share_in_background(entry_ns);
   if (holds) capture_->give_back_reserved();
+  if (parts_.bundles) return bundle_here(entry_ns);
   const auto shared = within_memory([&] { return share_here(entry_ns); });
   if (!shared) return Unexpected(give_up_version(shared.error(), entry_ns));
   return seal_version(entry_ns);
@@ -154,12 +158,7 @@ Result<void> SessionCore::share_here(std::uint64_t entry_ns) {
 Result<Version> SessionCore::share_in_background(std::uint64_t entry_ns) {
   auto sent = within_memory([&]() -> Result<void> {
     capture_->hold();
-    session::Cargo cargo = capture_->take_cargo();
-    Ledger& ledger = flight_->manifest->ledger;
-    ledger.written_bytes = cargo.bytes();  // the plan will say how much of it others store
-    close_ledger(ledger, entry_ns);
-    stats_.last = ledger;
-    BELAY_ASSIGN(auto job, background_job(std::move(cargo)));
+    BELAY_ASSIGN(auto job, background_job(take_cargo_and_close(entry_ns)));
     flight_->reuse(std::exchange(dedup_, {}));
     parts_.worker->submit(std::move(job));
     return {};
@@ -168,7 +167,17 @@ Result<Version> SessionCore::share_in_background(std::uint64_t entry_ns) {
   return note_captured(0);
 }
 
+session::Cargo SessionCore::take_cargo_and_close(std::uint64_t entry_ns) {
+  session::Cargo cargo = capture_->take_cargo();
+  Ledger& ledger = flight_->manifest->ledger;
+  ledger.written_bytes = cargo.bytes();  // the plan will say how much of it others store
+  close_ledger(ledger, entry_ns);
+  stats_.last = ledger;
+  return cargo;
+}
+
 Result<std::function<void()>> SessionCore::background_job(session::Cargo cargo) {
+  if (parts_.bundles) return bundling_job(std::move(cargo));
   if (!parts_.head)
     return std::function<void()>([voyage = make_voyage(std::move(cargo))] { voyage->run(); });
   BELAY_ASSIGN(auto order, order_for_head(std::move(cargo)));
@@ -209,6 +218,7 @@ Result<void> SessionCore::name_kept_manifests() {
 void SessionCore::note_whereabouts() {
   stats_.sent_bytes += flight_->sent_bytes;
   stats_.kept_bytes += flight_->kept_bytes;
+  if (parts_.bundles) return note_bundles();
   vote::Claim& claim = parts_.claim;
   const VersionKey key = flight_->manifest->origin.key;
   for (Rank rank = 0; rank < flight_->shares.size(); ++rank) {

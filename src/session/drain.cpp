@@ -57,6 +57,12 @@ Drain::Drain(DrainPlaces places, DrainedVersion version, DrainWork work)
     own_.emplace(version_.origin.rank, fail(Code::io, "its files were not looked at"));
 }
 
+Drain::Drain(DrainPlaces places, DrainedVersion version, DrainWork work, Result<OwnShare> own)
+    : Drain(places, std::move(version), std::move(work)) {
+  own_.insert_or_assign(version_.origin.rank, std::move(own));
+  brought_ = true;
+}
+
 void Drain::run() {
   report_.result =
       within_memory([&] { return places_.group == nullptr ? drain_node() : drain_across(); });
@@ -92,7 +98,7 @@ Result<void> Drain::drain_node() {
 Result<void> Drain::drain_across() {
   // Nobody is asked before all can answer: to look at what the tier has may take long.
   auto& own = own_.at(version_.origin.rank);
-  auto looked = in_step([&]() -> Result<void> {
+  auto looked = brought_ ? Result<void>{} : in_step([&]() -> Result<void> {
     own = open_share(version_.origin.rank);
     return {};
   });

@@ -81,6 +81,8 @@ std::vector<CodecUse> codec_uses(const char* tier, const codec::Chooser& chooser
 class Drain {
  public:
   Drain(DrainPlaces places, DrainedVersion version, DrainWork work);
+  /// Of a version that has no files yet: `own` is what this rank brings. REQUIRES: places.group.
+  Drain(DrainPlaces places, DrainedVersion version, DrainWork work, Result<OwnShare> own);
 
   /// The job.
   void run();
@@ -119,6 +121,7 @@ class Drain {
   DrainedVersion version_;
   DrainWork work_;
   std::map<Rank, Result<OwnShare>> own_;  ///< of ranks whose files this one reads
+  bool brought_ = false;                  ///< there are no files to be looked at
   std::optional<Errand> errand_;          ///< under way, where this rank may have a thread
   std::vector<aggregate::Source> sources_;
   std::map<SegmentId, catalog::Whereabouts::Place> source_places_;

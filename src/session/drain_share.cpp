@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "format/manifest.hpp"
 #include "format/names.hpp"
+#include "format/vector_sink.hpp"
 #include "format/wire.hpp"
 #include "store/pages.hpp"
 
@@ -74,6 +75,30 @@ Result<OwnShare> OwnShare::open(const DrainSources& from, const Origin& origin,
   return own;
 }
 
+Result<OwnShare> OwnShare::of_memory(const Manifest& manifest,
+                                     std::span<const std::span<const std::byte>> blocks,
+                                     std::span<const Fingerprint> fingerprints) {
+  OwnShare own;
+  format::VectorSink encoded;
+  BELAY_TRY(format::encode_manifest(manifest, encoded));
+  own.share_.manifest_bytes.assign(encoded.bytes().begin(), encoded.bytes().end());
+  own.share_.manifest = manifest;
+  if (blocks.empty()) return own;
+  const SegmentId id{manifest.origin.key, manifest.origin.rank};
+  aggregate::Source source{id, id.rank, manifest.block_bytes, {}, {}};
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    source.blocks.push_back(
+        {fingerprints[i], static_cast<std::uint32_t>(blocks[i].size()), offset});
+    own.held_.emplace_hint(own.held_.end(), offset, blocks[i]);
+    offset += blocks[i].size();
+  }
+  source.needed.assign(blocks.size(), true);
+  own.share_.sources.push_back(std::move(source));
+  own.share_.places[id] = 0;  // no file that could be damaged
+  return own;
+}
+
 Result<void> OwnShare::open_segment(const DrainSources& from, const DrainTask& task,
                                     std::vector<LostFile>& damaged) {
   const Manifest& manifest = share_.manifest;
@@ -99,12 +124,28 @@ Result<void> OwnShare::open_segment(const DrainSources& from, const DrainTask& t
 }
 
 Result<void> OwnShare::read(const SegmentId& id, std::uint64_t begin, std::span<std::byte> into) {
+  if (!held_.empty()) return copy_held(begin, into);
   const auto file = files_.find(id);
   if (file == files_.end())
     return fail(Code::not_found, "{} is not looked after here", format::segment_name(id));
   BELAY_ASSIGN(const auto pages,
                store::read_pages(file->second.file(), begin, begin + into.size()));
   std::memcpy(into.data(), pages.bytes().data(), into.size());
+  return {};
+}
+
+Result<void> OwnShare::copy_held(std::uint64_t begin, std::span<std::byte> into) const {
+  auto held = held_.upper_bound(begin);
+  while (!into.empty()) {
+    if (held == held_.begin() || begin >= std::prev(held)->first + std::prev(held)->second.size())
+      return fail(Code::invalid_argument, "nothing is held of byte {}", begin);
+    const auto rest = std::prev(held)->second.subspan(begin - std::prev(held)->first);
+    const std::size_t bytes = std::min(rest.size(), into.size());
+    std::memcpy(into.data(), rest.data(), bytes);
+    into = into.subspan(bytes);
+    begin += bytes;
+    if (held != held_.end()) ++held;
+  }
   return {};
 }
 

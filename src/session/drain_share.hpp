@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,11 @@ class OwnShare {
   /// be read are added to `damaged`.
   static Result<OwnShare> open(const DrainSources& from, const Origin& origin,
                                const std::vector<DrainTask>& tasks, std::vector<LostFile>& damaged);
+  /// The same of a version without files: all of `blocks`, which must outlive this, in their order,
+  /// are those of its segment.
+  static Result<OwnShare> of_memory(const Manifest& manifest,
+                                    std::span<const std::span<const std::byte>> blocks,
+                                    std::span<const Fingerprint> fingerprints);
 
   /// To be asked once: its tables are large.
   DrainShare take_share() { return std::exchange(share_, {}); }
@@ -67,8 +73,12 @@ class OwnShare {
   Result<void> open_segment(const DrainSources& from, const DrainTask& task,
                             std::vector<LostFile>& damaged);
 
+  Result<void> copy_held(std::uint64_t begin, std::span<std::byte> into) const;
+
   DrainShare share_;
   std::map<SegmentId, store::SegmentFile> files_;
+  /// Of a version without files: by where they would begin in one.
+  std::map<std::uint64_t, std::span<const std::byte>> held_;
 };
 
 }  // namespace belay::session

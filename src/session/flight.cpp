@@ -9,6 +9,7 @@
 #include "vote/holdings.hpp"
 #include "vote/publish.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace belay::session {
@@ -207,6 +208,7 @@ void Flight::keep(const std::vector<KeptShards::Piece>& pieces, std::atomic<bool
 vote::Kept Flight::kept() const {
   vote::Kept kept = kept_ ? kept_->kept() : vote::Kept{};
   kept.shards = shards_ ? shards_->ids() : landed_shards_;
+  if (bundle_) kept.bundles.push_back(*bundle_);
   return kept;
 }
 
@@ -297,6 +299,36 @@ void Flight::finish(capture::StagingBuffer* last) {
   if (voted_) info_.ledger.durable_ns = manifest->ledger.durable_ns = durable_ns_;
   if (voted_) info_.ledger.file_bytes = manifest->ledger.file_bytes;
   if (voted_) info_.ledger.encoded_bytes = manifest->ledger.encoded_bytes;
+  end();
+}
+
+Result<void> Flight::check_held(std::span<const UnsafeBlock> blocks) {
+  constexpr std::size_t kBatch = 512;
+  while (!blocks.empty()) {
+    const std::size_t count = std::min(kBatch, blocks.size());
+    auto same = verify(blocks.first(count));
+    name_changed_region();
+    if (!same) return Unexpected(error_ ? *error_ : same.error());
+    blocks = blocks.subspan(count);
+  }
+  return {};
+}
+
+void Flight::land_in_bundle(const Result<void>& outcome, std::optional<vote::KeptBundle> bundle,
+                            std::uint64_t file_bytes) {
+  bundle_ = std::move(bundle);
+  visible_ = true;  // perhaps: what is under its name by now goes when all know that it failed
+  const auto landed = within_memory([&]() -> Result<void> {
+    BELAY_TRY(outcome);
+    manifest->ledger.file_bytes = file_bytes_ = file_bytes;
+    info_ = vote::info_of(*manifest);
+    return {};
+  });
+  voted_ = landed.has_value();
+  if (!landed) abandon(landed.error());
+  durable_ns_ = equipment_.clock.now_ns() - start_ns_;
+  info_.ledger.durable_ns = manifest->ledger.durable_ns = durable_ns_;
+  written = {};
   end();
 }
 

@@ -303,7 +303,8 @@ TEST_F(GlobalTest, WithoutNodesEverythingIsThere) {
   levels_ = "global:1";
   take_versions(1, 4);
   EXPECT_TRUE(paths_with("/store").empty());
-  EXPECT_FALSE(paths_with("/pfs/global/node-0/segment-").empty());
+  EXPECT_TRUE(paths_with("/pfs/global/node-0/segment-").empty());
+  EXPECT_FALSE(paths_with("/pfs/global/node-0/bundle-").empty());
   places_ = {3, 4, 0};
   play([&](Rank rank, Session& session, TieredState& state) {
     EXPECT_EQ(listed(session), "4 local+global, 3 local+global");

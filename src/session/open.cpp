@@ -176,12 +176,38 @@ std::unique_ptr<Worker> make_drain_worker(const Seams& seams) {
 /// Collective. A group for the worker; null if it must not communicate.
 Result<std::unique_ptr<ranks::Group>> group_for_voyages(ranks::Group& group,
                                                         const Settings& settings, Log& log) {
-  if (settings.background != Background::thread || !settings.plans_together())
+  if (settings.background != Background::thread ||
+      (!settings.plans_together() && !settings.diskless()))
     return std::unique_ptr<ranks::Group>();
   auto second = group.duplicate();
   if (second || second.error().code() != Code::unsupported) return second;
-  log.info("copies are exchanged inside checkpoint(): {}", second.error().message());
+  if (settings.plans_together())
+    log.info("copies are exchanged inside checkpoint(): {}", second.error().message());
   return std::unique_ptr<ranks::Group>();
+}
+
+/// Without files on nodes: may ranks share files on the global tier?
+bool wants_bundles(const Settings& settings, const ranks::Group& group) {
+  return settings.diskless() && group.size() > 1 && settings.aggregate > 1 &&
+         settings.background != Background::head;
+}
+
+/// The same on all ranks: do they, and which ones?
+void prepare_bundles(detail::CoreParts& parts) {
+  const Settings& settings = parts.settings;
+  const bool in_call = settings.background == Background::inline_ || settings.aggregate_given;
+  parts.bundles = parts.voyages || in_call;
+  if (!parts.bundles) {
+    // A slow file system would hold the program up, which nobody has asked for.
+    parts.log->info(
+        "each rank has files of its own on the global tier, since the background must not "
+        "communicate (if `aggregate` is set, checkpoint() writes those that ranks share)");
+    return;
+  }
+  // Of one node: whoever removes blocks has hidden its own manifest before, which lies there too.
+  parts.log->info("a version has {} files on the global tier, written {}",
+                  aggregate::sets_on_nodes(parts.nodes, settings.aggregate).size(),
+                  parts.voyages ? "in the background" : "inside checkpoint()");
 }
 
 /// For those of a node's ranks that drain. Where everything runs inline there are none.
@@ -356,11 +382,15 @@ namespace {
 
 Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> group,
                           const std::string& node, detail::CoreParts parts) {
-  if (parts.settings.plans_together() || parts.settings.has_global_tier()) {
+  const bool together = parts.settings.plans_together() || parts.settings.has_global_tier();
+  const bool wanted = wants_bundles(parts.settings, *group);
+  if (together || wanted) {
     BELAY_ASSIGN(parts.nodes, number_nodes(*group, node));
     BELAY_TRY(check_levels(parts.settings, parts.nodes));
     BELAY_ASSIGN(parts.voyages, group_for_voyages(*group, parts.settings, *parts.log));
     BELAY_TRY(prepare_sets(*group, parts));
+    if (wanted) prepare_bundles(parts);
+    if (!together && !parts.bundles) parts.nodes.clear();
   }
 
   vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
@@ -385,6 +415,10 @@ Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> grou
     parts.drain_worker = make_drain_worker(seams);
     parts.drain_threads = !seams.make_worker;
     parts.global_chooser = make_global_chooser(settings, *seams.clock);
+    parts.encode_threads = encode_threads(settings, seams, parts.claim.ranks_on_node);
+  }
+  if (parts.bundles) {
+    parts.drain_threads = !seams.make_worker;
     parts.encode_threads = encode_threads(settings, seams, parts.claim.ranks_on_node);
   }
   parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();

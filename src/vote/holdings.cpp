@@ -81,6 +81,7 @@ Holdings::Holdings(const Claim& claim, std::uint64_t keep, Rank rank, std::uint3
   settled_ = recovery.settled;
   segments_here_ = claim.own.segments;
   kept_ = {claim.own.kept_copies, claim.own.kept_manifests, claim.own.kept_shards};
+  bundles_ = KeptBundles(claim.own.kept_bundles);
   for (const Manifest& manifest : claim.own.readable)
     infos_.emplace(manifest.origin.key, info_of(manifest));
   earlier_leftovers_ = claim.own.temporaries;
@@ -106,6 +107,7 @@ void Holdings::exists(const Manifest& manifest, VersionInfo info, Kept kept) {
   kept_.copies.reserve(kept_.copies.size() + kept.copies.size());
   kept_.manifests.reserve(kept_.manifests.size() + kept.manifests.size());
   kept_.shards.reserve(kept_.shards.size() + kept.shards.size());
+  bundles_.reserve(kept.bundles.size());
   infos_.insert_or_assign(key, std::move(info));
   if (std::find(segments.begin(), segments.end(), SegmentId{key, rank_}) != segments.end())
     segments_here_.push_back({key, rank_});
@@ -113,6 +115,7 @@ void Holdings::exists(const Manifest& manifest, VersionInfo info, Kept kept) {
   append(kept_.copies, kept.copies);
   append(kept_.manifests, kept.manifests);
   append(kept_.shards, kept.shards);
+  for (KeptBundle& bundle : kept.bundles) bundles_.add(std::move(bundle));
   made_version_ = true;
 }
 
@@ -141,6 +144,10 @@ void Holdings::discard(VersionKey key, const Kept& kept) {
   append(retired_.copies, kept.copies);
   append(retired_.shards, kept.shards);
   append(retired_.manifests, kept.manifests);
+  for (const KeptBundle& bundle : kept.bundles) {
+    retired_.bundles.push_back(bundle.id);
+    retired_.others.push_back(format::temporary_name(format::bundle_name(bundle.id)));
+  }
   for (const SegmentId& id : kept.manifests)
     retired_.others.push_back(format::temporary_name(format::manifest_name(id.key, id.rank)));
 }
@@ -177,6 +184,16 @@ std::vector<VersionInfo> Holdings::versions() const {
       if (global_.has(version.key)) infos.back().level += "+global";
     }
   return infos;
+}
+
+Needs Holdings::needs() const {
+  Needs needs = needs_of(known_);
+  // What is older than all that exists would be retired by now, if it could be read.
+  const VersionKey unread = bundles_.unread();
+  const auto is_older = [&](const auto& version) { return version.exists && version.key < unread; };
+  if (std::any_of(known_.begin(), known_.end(), is_older))
+    needs.unread = std::max(needs.unread, unread);
+  return needs;
 }
 
 std::vector<VersionKey> Holdings::retire_versions(VersionKey base, VersionKey pinned) {
@@ -223,6 +240,7 @@ Retired Holdings::take_retired(const Needs& needs) {
     retire(kept_.copies, retired_.copies, goes);
     retire(kept_.shards, retired_.shards,
            [&](const SegmentId& id) { return may_go(id) && !needs.has_shard(id); });
+    append(retired_.bundles, bundles_.take(needs, known_, rule_));
     retire_earlier_leftovers();
   }
   return std::exchange(retired_, {});
@@ -240,6 +258,9 @@ void Holdings::retire_earlier_leftovers() {
   earlier_leftovers_.clear();
 }
 
-void Holdings::give_back(const Retired& left) { retired_.add(left); }
+void Holdings::give_back(Retired left) {
+  left.bundles = bundles_.give_back(std::move(left.bundles));
+  retired_.add(left);
+}
 
 }  // namespace belay::vote

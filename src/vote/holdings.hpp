@@ -8,6 +8,7 @@
 #include "store/retention.hpp"
 #include "vote/claim.hpp"
 #include "vote/global_holdings.hpp"
+#include "vote/kept_bundles.hpp"
 #include "vote/needs.hpp"
 #include "vote/publish.hpp"
 #include "vote/recovery.hpp"
@@ -22,11 +23,12 @@ namespace belay::vote {
 
 VersionInfo info_of(const Manifest& manifest);
 
-/// What a rank keeps for others of one version.
+/// What a rank keeps for others of one version, or for them and itself.
 struct Kept {
   std::vector<SegmentId> copies;
   std::vector<SegmentId> manifests;
   std::vector<SegmentId> shards;  ///< as shard_id() names them
+  std::vector<KeptBundle> bundles = {};
 };
 
 /// Changed only by what all ranks have agreed on, so that all come to the same versions. One
@@ -64,7 +66,9 @@ class Holdings {
   /// does `pinned`, which is on its way to the global tier.
   std::vector<VersionKey> retire_versions(VersionKey base, VersionKey pinned = {});
   /// What the versions that are left count on, for this rank.
-  Needs needs() const { return needs_of(known_); }
+  Needs needs() const;
+  /// Where the tier of versions has them.
+  const std::vector<KeptBundle>& bundles() const { return bundles_.all(); }
   bool made_version() const { return made_version_; }
   /// Could this go, if nobody needed it? The same on all ranks.
   bool may_go(const SegmentId& id) const {
@@ -73,7 +77,7 @@ class Holdings {
   /// What may go: of retired versions the manifests, and all that nobody needs any more. Forgets
   /// it; give back what stays after all.
   Retired take_retired(const Needs& needs);
-  void give_back(const Retired& left);
+  void give_back(Retired left);
 
   // The global tier, where versions and copies have a life of their own.
   /// All ranks have drained this version, and it counts on these segments.
@@ -108,7 +112,8 @@ class Holdings {
   std::vector<store::KnownVersion> known_;  ///< newest first
   std::map<VersionKey, VersionInfo> infos_;
   std::vector<SegmentId> segments_here_;
-  Kept kept_;
+  Kept kept_;  ///< but for bundles
+  KeptBundles bundles_;
   GlobalHoldings global_;
   std::optional<Version> trace_;  ///< what latest() says while no version can be read
   bool settled_ = false;

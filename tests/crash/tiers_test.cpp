@@ -31,6 +31,7 @@ class SeededRandom final : public os::Random {
 struct Promised {
   std::uint64_t exists = 0;
   std::uint64_t global = 0;
+  bool failed = false;  ///< a version has, there or at all
 };
 
 struct Case {
@@ -70,6 +71,7 @@ class Tiers : public testing::TestWithParam<Case> {
       State state;
       auto started = run_rank(*session, rank, state, {.exists = note});
       if (!started) messages[rank] = started.error().message();
+      seen[rank].failed = !session->stats().last_failure.empty();
       if (auto closed = session->close(); !closed && messages[rank].empty())
         messages[rank] = closed.error().message();
     });
@@ -123,9 +125,7 @@ TEST_P(Tiers, ComeBackFromAPowerCutAtEveryFileOperation) {
     SeededRandom random(n);
     memory_.power_cut(random);
     const bool nodes_lost = deaths % 2 == 0 && promised.global > 0;
-    if (nodes_lost) {
-      ASSERT_TRUE(memory_.erase("/store"));
-    }
+    if (nodes_lost) (void)memory_.erase("/store");  // which may be nowhere
     expect_start(nodes_lost ? promised.global : promised.exists,
                  "operation " + std::to_string(n) + (nodes_lost ? ", nodes lost" : ""));
     if (HasFailure()) return;
@@ -149,10 +149,10 @@ TEST_P(Tiers, AnErrorAtAnyFileOperationCostsAtMostTheVersionThatItHit) {
     const std::string when = "operation " + std::to_string(n) + ": " + errors[0];
     if (promised.exists != 0) {
       EXPECT_GE(promised.exists, kLastStep - 1) << when;
-      // Steps 3 and 6 are due; the error takes one of them at most.
+      // Steps 3 and 6 are due at least; the error takes one of them at most.
       EXPECT_GE(promised.global, 3u) << when;
-      if (promised.global < 6) ++missed_global;
-      ASSERT_TRUE(memory_.erase("/store"));
+      if (promised.global < 6 || promised.failed) ++missed_global;
+      (void)memory_.erase("/store");  // which may be nowhere
     }
     expect_start(promised.global, when);
     if (HasFailure()) return;
@@ -164,7 +164,8 @@ INSTANTIATE_TEST_SUITE_P(All, Tiers,
                          testing::Values(Case{"local_and_global", "local:1,global:3", 1},
                                          Case{"files_over_nodes", "local:1,global:3", 1, "2"},
                                          Case{"replicas_and_global",
-                                              "local:1,replicas:2:2,global:3", 3}),
+                                              "local:1,replicas:2:2,global:3", 3},
+                                         Case{"only_global", "global:1", 1}),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

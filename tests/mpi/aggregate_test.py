@@ -6,6 +6,7 @@ import collections
 import contextlib
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -64,6 +65,12 @@ def files_of_versions(place):
     return count
 
 
+def files_of_ranks(place):
+    """Files that single ranks have written."""
+    return [file.name for file in (place / "global").glob("node-*/*")
+            if file.name.startswith(("segment-", "manifest-", "copy-"))]
+
+
 def peak_bytes(process):
     """Of resident memory, so far."""
     status = pathlib.Path(f"/proc/{process}/status").read_text(encoding="ascii")
@@ -109,10 +116,7 @@ class Aggregate(unittest.TestCase):
 
     def check_job(self, first, files, then, files_then):
         """A job that is killed with the options of `first` goes on with those of `then`."""
-        if Aggregate.calm is None:
-            said = self.run_job(BELAY_LEVELS="local:1")
-            Aggregate.calm = re.search(r"^digest [0-9a-f]{16}$", said, re.M)[0]
-            shutil.rmtree(self.place / "local")
+        self.learn_digest()
         self.kill_after(2, files, **first)
         shutil.rmtree(self.place / "local")
         said = self.run_job(**then)
@@ -175,6 +179,53 @@ class Aggregate(unittest.TestCase):
         # Nodes of 3, 3 and 2 ranks, in sets of at most 2; then all ranks on one node.
         self.check_job({"BELAY_RANKS_PER_NODE": "3", "BELAY_AGGREGATE": "2", "BELAY_CODEC": "auto"},
                        4, {"BELAY_RANKS_PER_NODE": "8", "BELAY_CODEC": "auto"}, 1)
+
+    def learn_digest(self):
+        if Aggregate.calm is None:
+            said = self.run_job(BELAY_LEVELS="local:1")
+            Aggregate.calm = re.search(r"^digest [0-9a-f]{16}$", said, re.M)[0]
+            shutil.rmtree(self.place / "local")
+
+    def kill_within(self, seconds, **options):
+        """Kills the job after so long, wherever it is by then."""
+        job = [*JOB, "--pace", "20"]
+        with launch(self.place, RANKS, job, options, subprocess.DEVNULL) as launcher:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                launcher.wait(seconds)
+            kill(launcher)
+
+    def check_without_disks(self, **options):
+        self.learn_digest()
+        options = {"BELAY_LEVELS": "global:1", "BELAY_AGGREGATE": "4"} | options
+        self.kill_after(2, 2, **options)
+        chance = random.Random(8)
+        for _ in range(3):
+            self.kill_within(chance.uniform(0.5, 2.0), **options)
+        said = self.run_job(**options)
+        self.assertIn(self.calm, said)
+        self.assertRegex(said, r"restored version [0-9]+ at step [1-9]")
+        self.assertEqual(max(files_of_versions(self.place).items())[1], 2)
+        self.assertEqual(files_of_ranks(self.place), [])
+        self.assertFalse((self.place / "local").exists())
+        for command in ("check", "list"):
+            done = subprocess.run([os.environ["TOOL"], command, "--store", self.place / "global"],
+                                  capture_output=True, text=True, timeout=SECONDS, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_without_disks_and_with_threads_that_communicate(self):
+        self.check_without_disks(OMPI_MPI_THREAD_LEVEL="3")
+
+    def test_without_disks_and_inside_checkpoint(self):
+        self.check_without_disks(BELAY_BACKGROUND="inline", BELAY_RANKS_PER_NODE="4")
+
+    def test_without_disks_and_where_only_the_program_may_communicate(self):
+        self.check_without_disks()
+
+    def test_without_disks_and_without_being_asked_each_rank_has_its_own_files(self):
+        self.learn_digest()
+        self.assertIn(self.calm, self.run_job(BELAY_LEVELS="global:1"))
+        self.assertEqual(files_of_versions(self.place), {})
+        self.assertFalse((self.place / "local").exists())
 
     def measure_peaks(self, **options):
         """The most memory that each rank of the large job had."""

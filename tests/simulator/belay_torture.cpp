@@ -51,20 +51,22 @@ struct Arguments {
 
 constexpr const char* kUsage =
     "usage: belay-torture [--seed N] [--histories M] [--first I] [--history K] [--seconds S]\n"
-    "                     [--jobs J] [--replicas | --erasure | --tiers]\n"
+    "                     [--jobs J] [--replicas | --erasure | --tiers | --diskless]\n"
     "                     [--verbose] [--expect-violation]\n"
     "Plays histories I to I+M-1 of seed N (1000 of seed 1), for at most S seconds. --history "
     "plays\n"
     "one of them, --verbose prints all its operations. With --replicas all are histories of nodes\n"
     "that keep copies for each other, with --erasure of nodes that keep parity, with --tiers also "
     "of\n"
-    "levels and a global tier, else a share is. Exit codes: 0 none is violated, 1 some are, 2 "
+    "levels and a global tier, with --diskless of a global tier alone, else a share is. Exit "
+    "codes: 0 none is violated, 1 some are, 2 "
     "usage;\n"
     " with --expect-violation 0 if the oracle found a violation, else 1.\n";
 
 const char* option_of(HistoryKind kind) {
   if (kind == HistoryKind::any) return "";
   if (kind == HistoryKind::erasure) return " --erasure";
+  if (kind == HistoryKind::diskless) return " --diskless";
   return kind == HistoryKind::replicas ? " --replicas" : " --tiers";
 }
 
@@ -95,6 +97,10 @@ std::optional<Arguments> parse(std::span<char*> words) {
     }
     if (word == "--tiers") {
       arguments.kind = HistoryKind::tiers;
+      continue;
+    }
+    if (word == "--diskless") {
+      arguments.kind = HistoryKind::diskless;
       continue;
     }
     std::uint64_t number = 0;

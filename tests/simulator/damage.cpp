@@ -99,7 +99,8 @@ StoreCensus take_census(const os::MemoryFiles& files, Rank ranks) {
       ++census.manifests.at(name->rank);
     } else if (name->kind == format::NameKind::segment) {
       ++census.segments.at(name->rank);
-    } else if (name->kind == format::NameKind::copy || name->kind == format::NameKind::shard) {
+    } else if (name->kind == format::NameKind::copy || name->kind == format::NameKind::shard ||
+               name->kind == format::NameKind::bundle) {
       ++census.copies;
     }
   }

@@ -378,6 +378,7 @@ void History::check_copies(const Job& job) {
   // Nothing goes that is older than a version which was found only in part.
   for (const auto& [key, version] : walk.versions)
     if (!version.provable) walk.dead.erase(walk.dead.begin(), walk.dead.upper_bound(key));
+  walk.dead.erase(walk.dead.begin(), walk.dead.upper_bound(walk.unread));
   if (walk.dead.size() > 1)
     oracle_.violation("restart {}: files of {} versions are left that nobody counts on, first {}",
                       shared.number, walk.dead.size(), walk.dead.begin()->second);

@@ -233,16 +233,18 @@ std::string any_levels(SimRandom& random, const Level& strongest, bool always_lo
 }
 
 /// Levels and a global tier, from numbers of their own.
-HistoryPlan make_tier_plan(std::uint64_t seed) {
+HistoryPlan make_tier_plan(std::uint64_t seed, bool always_diskless) {
   SimRandom random(sub_seed(seed, 7));
   HistoryPlan plan = make_replica_plan(seed, random.one_in(2));
   plan.tiers = true;
-  const bool diskless = random.one_in(8);
+  const bool diskless = random.one_in(8) || always_diskless;
+  const bool one_node = always_diskless && random.one_in(2);
   const bool always_local = random.one_in(2);
   for (RunPlan& run : plan.runs) {
     run.global_every = random.between(1, 4);
     if (diskless) {
       run.levels = "global:1";
+      if (one_node) run.ranks_per_node.reset();
       continue;
     }
     run.levels = any_levels(random, run.level, always_local);
@@ -266,7 +268,8 @@ HistoryPlan make_plan_without_codecs(std::uint64_t seed, HistoryKind kind) {
     if (plan.erasure) form_sets(plan);
     return plan;
   }
-  if (kind == HistoryKind::tiers) return make_tier_plan(seed);
+  if (kind == HistoryKind::tiers || kind == HistoryKind::diskless)
+    return make_tier_plan(seed, kind == HistoryKind::diskless);
   SimRandom random(sub_seed(seed, 3));
   HistoryPlan plan;
   plan.seed = seed;

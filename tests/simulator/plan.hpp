@@ -93,7 +93,8 @@ struct HistoryPlan {
 };
 
 /// What all histories shall be like; else each kind has its share of the seeds.
-enum class HistoryKind { any, replicas, erasure, tiers };
+/// `diskless`: those of tiers in which nodes hold nothing.
+enum class HistoryKind { any, replicas, erasure, tiers, diskless };
 
 HistoryPlan make_plan(std::uint64_t seed, HistoryKind kind = HistoryKind::any);
 

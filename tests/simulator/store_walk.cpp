@@ -71,6 +71,7 @@ class Walk {
   void look_at(store::Tier& tier, const std::string& file);
   void look_at_manifest(store::Tier& tier, Node node, const format::ParsedName& name);
   void look_at_blocks(store::Tier& tier, Node node, const format::ParsedName& name);
+  void look_at_bundle(store::Tier& tier, const std::string& path, const SegmentId& id);
   /// Does no version count on its blocks, and none consist of its manifests?
   bool is_dead(const store::Bundle& bundle) const {
     for (const auto& segment : bundle.rider().segments)
@@ -116,6 +117,13 @@ void Walk::look_into(const std::string& directory) {
   for (const std::string& name : *names) look_at(*tier, name);
 }
 
+void Walk::look_at_bundle(store::Tier& tier, const std::string& path, const SegmentId& id) {
+  if (auto bundle = store::Bundle::open(tier, id))
+    bundles_.emplace(path, *std::move(bundle));
+  else
+    walk_.unread = std::max(walk_.unread, id.key);
+}
+
 void Walk::look_at(store::Tier& tier, const std::string& file) {
   const auto name = format::parse_name(file);
   if (!name || name->temporary) return;
@@ -130,9 +138,8 @@ void Walk::look_at(store::Tier& tier, const std::string& file) {
     look_at_blocks(tier, node, *name);
   else if (name->kind == format::NameKind::shard)
     stripes_.add_shard(files_, path, node, id);
-  else if (auto bundle = store::Bundle::open(tier, id);
-           bundle && name->kind == format::NameKind::bundle)
-    bundles_.emplace(path, *std::move(bundle));
+  else if (name->kind == format::NameKind::bundle)
+    look_at_bundle(tier, path, id);
 }
 
 void Walk::look_at_manifest(store::Tier& tier, Node node, const format::ParsedName& name) {

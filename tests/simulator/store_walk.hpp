@@ -35,6 +35,7 @@ struct StoreWalk {
   /// Versions of which there are segments, copies or shards that no manifest counts on, and one of
   /// them.
   std::map<VersionKey, std::string> dead;
+  VersionKey unread;  ///< the newest of which there is a bundle that cannot be read
 
   std::optional<VersionKey> newest_provable() const;
   bool provable(Version version) const;

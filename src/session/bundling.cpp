@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/bundling.hpp"
+
+#include "base/try.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace belay::session {
+
+Bundling::Bundling(Equipment& equipment, std::shared_ptr<Flight> flight,
+                   std::shared_ptr<Voyage> voyage, DrainPlaces places, aggregate::RankSet set)
+    : equipment_(equipment),
+      flight_(std::move(flight)),
+      voyage_(std::move(voyage)),
+      places_(places),
+      set_(std::move(set)) {}
+
+Result<OwnShare> Bundling::make_share() {
+  const auto stored = voyage_->stored();
+  BELAY_TRY(flight_->check_held(stored));
+  std::vector<std::span<const std::byte>> blocks;
+  std::vector<Fingerprint> fingerprints;
+  for (const UnsafeBlock& block : stored) {
+    blocks.push_back(block.bytes);
+    fingerprints.push_back(flight_->manifest->fingerprints[block.block]);
+  }
+  return OwnShare::of_memory(*flight_->manifest, blocks, fingerprints);
+}
+
+DrainReport Bundling::drain() {
+  // A rank that fails here still answers the others, who would else wait for it.
+  auto own = within_memory([&] { return make_share(); });
+  Drain drain(places_, DrainedVersion::of(*flight_->manifest), {set_, {}}, std::move(own));
+  drain.run();
+  return drain.report();
+}
+
+void Bundling::run() {
+  const auto planned = within_memory([&] { return voyage_->plan(); });
+  if (!planned) {
+    flight_->abandon(planned.error());
+    return flight_->finish(nullptr);
+  }
+  DrainReport report = drain();
+  std::optional<vote::KeptBundle> bundle;
+  if (!set_.members.empty()) {
+    const VersionKey key = flight_->manifest->origin.key;
+    bundle = vote::KeptBundle{{key, set_.number}, {}, true};
+    for (const Rank rank : set_.members) bundle->segments.push_back({key, rank});
+  }
+  if (report.written.bandwidth && !equipment_.settings.bandwidth)
+    equipment_.chooser->set_bandwidth(*report.written.bandwidth);
+  flight_->land_in_bundle(report.result, std::move(bundle), report.written.file_bytes);
+}
+
+}  // namespace belay::session
