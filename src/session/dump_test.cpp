@@ -10,7 +10,7 @@
 namespace belay::session {
 namespace {
 
-constexpr Rank kRanks = 4;
+constexpr Rank kDumping = 4;
 constexpr std::uint64_t kPatienceNs = 60'000'000'000;
 
 using Buffer = std::vector<std::uint64_t>;
@@ -61,7 +61,7 @@ class Dump : public testing::TestWithParam<Setting> {
   }
 
   void play(const std::function<void(Rank, Session&)>& play_rank) {
-    play_ranks(kRanks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+    play_ranks(kDumping, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
       auto session = must(open(std::move(group), options(rank)));
       play_rank(rank, session);
     });

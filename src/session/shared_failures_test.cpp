@@ -9,7 +9,7 @@
 namespace belay::session {
 namespace {
 
-constexpr Rank kRanks = 4;
+constexpr Rank kFailing = 4;
 constexpr std::uint64_t kPatienceNs = 60'000'000'000;
 
 /// A group that calls a test before it opens a window.
@@ -87,7 +87,7 @@ TEST_F(SharedFailuresTest, AVersionOfWhichAKeptManifestHasNoNameIsNotPromised) {
     return path.ends_with("/manifest-000001-0000000001-000000") &&
            !path.starts_with("/store/node-0/");
   };
-  play_ranks(kRanks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+  play_ranks(kFailing, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
     auto session = open(rank, std::move(group), "replicas:2");
     auto numbers = numbers_of(rank);
     must(session.protect("numbers", numbers));
@@ -100,7 +100,7 @@ TEST_F(SharedFailuresTest, AVersionOfWhichAKeptManifestHasNoNameIsNotPromised) {
     must(session.close());
   });
   lose("0");
-  play_ranks(kRanks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+  play_ranks(kFailing, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
     auto session = open(rank, std::move(group), "replicas:2");
     std::vector<std::uint64_t> numbers;
     must(session.protect("numbers", numbers));
@@ -111,7 +111,7 @@ TEST_F(SharedFailuresTest, AVersionOfWhichAKeptManifestHasNoNameIsNotPromised) {
 }
 
 void SharedFailuresTest::expect_that_a_change_is_noticed(std::size_t blocks) {
-  play_ranks(kRanks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+  play_ranks(kFailing, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
     auto numbers = noise(blocks * kPerBlock, rank);
     auto session = open(rank,
                         std::make_unique<WatchedGroup>(std::move(group),
@@ -150,7 +150,7 @@ TEST_F(SharedFailuresTest, WithoutSharedMemoryForWindowsMessagesDo) {
     return Unexpected(Error(Code::no_space, "no shared memory"));
   };
   for (const char* redundancy : {"replicas:2", "erasure:2+1"}) {
-    play_ranks(kRanks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+    play_ranks(kFailing, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
       auto session =
           open(rank, std::make_unique<WatchedGroup>(std::move(group), refuse), redundancy);
       auto numbers = numbers_of(rank);
@@ -160,7 +160,7 @@ TEST_F(SharedFailuresTest, WithoutSharedMemoryForWindowsMessagesDo) {
       must(session.close());
     });
     lose("3");
-    play_ranks(kRanks, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
+    play_ranks(kFailing, kPatienceNs, [&](Rank rank, std::unique_ptr<ranks::Group> group) {
       auto session = open(rank, std::move(group), redundancy);
       std::vector<std::uint64_t> numbers;
       must(session.protect("numbers", numbers));
