@@ -301,7 +301,7 @@ Result<void> parse_aggregate(std::string_view text, Settings& settings) {
 }
 
 std::string show_aggregate(const Settings& settings) {
-  return fmt::format("{}{}", settings.aggregate, settings.aggregate_given ? "" : " (default)");
+  return settings.aggregate_given ? std::to_string(settings.aggregate) : std::string();
 }
 
 std::string show_global(const Settings& settings) { return settings.global; }

@@ -401,7 +401,7 @@ TEST(SharedSettings, ListWhatAllRanksMustHaveInCommon) {
             "application=solver\nblock=16384\nhash=xxh3\nkeep=2\ninterval=auto\nmtbf=1d\n"
             "background=thread\nlate=wait\nheads_per_node=1\nsegments=64\ntimeout=5m\n"
             "redundancy=none\ndedup=local\ndedup_table=131072\nlevels=local:1\nglobal=\n"
-            "aggregate=32 (default)\ncodec=auto\nlocal_codec=raw\nmatch=\n");
+            "aggregate=\ncodec=auto\nlocal_codec=raw\nmatch=\n");
 }
 
 TEST(SharedSettings, ChangeWithEachOfThemAndWithNothingElse) {
