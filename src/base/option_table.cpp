@@ -292,10 +292,11 @@ std::string show_dedup(const Settings& settings) {
   return show_choice<&Settings::dedup, kDedups>(chosen);
 }
 
+constexpr std::uint64_t kMaxRanks = std::numeric_limits<Rank>::max();
+
 /// Who says how many wants that many, wherever ranks are.
 Result<void> parse_aggregate(std::string_view text, Settings& settings) {
-  BELAY_TRY(
-      (parse_number<&Settings::aggregate, 1, std::numeric_limits<Rank>::max()>(text, settings)));
+  BELAY_TRY((parse_number<&Settings::aggregate, 1, kMaxRanks>(text, settings)));
   settings.aggregate_given = true;
   return {};
 }
@@ -310,7 +311,6 @@ std::string show_application(const Settings& settings) { return settings.applica
 
 using O = Options;
 using S = Settings;
-constexpr std::uint64_t kMaxRanks = std::numeric_limits<Rank>::max();
 
 constexpr std::array kOptions = {
     Option{"store", &O::store, parse_path<&S::store>},

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/parallel.hpp"
 
-#include <pthread.h>
-#include <signal.h>
+#include "os/signals_blocked.hpp"
 
 #include <chrono>
 #include <system_error>
@@ -18,24 +17,6 @@ void spin_until(const Condition& condition) {
   const auto end = std::chrono::steady_clock::now() + kAwake;
   while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
-
-/// While it lives, threads that are created inherit a mask that leaves signals to the application's
-/// own threads. Faults stay: they belong to the thread that caused them.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) ::sigdelset(&all, fault);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -53,7 +34,8 @@ Parallel::~Parallel() {
 }
 
 void Parallel::start(unsigned helpers) {
-  const SignalsBlocked blocked;
+  // Faults belong to the thread that caused them.
+  const SignalsBlocked blocked({SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP});
   helpers_.reserve(helpers);
   try {
     while (helpers_.size() < helpers) helpers_.emplace_back([this] { help(); });

@@ -5,15 +5,18 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <initializer_list>
+
 namespace belay::os {
 
-/// While it lives, threads that are started inherit a mask that blocks every signal: the program's
-/// handlers must not run on a thread that it does not know of.
+/// While it lives, threads that are started inherit a mask that blocks every signal but a few: the
+/// program's handlers must not run on a thread that it does not know of.
 class SignalsBlocked {
  public:
-  SignalsBlocked() {
+  explicit SignalsBlocked(std::initializer_list<int> but = {}) {
     sigset_t all;
     ::sigfillset(&all);
+    for (const int signal : but) ::sigdelset(&all, signal);
     ::pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

@@ -36,22 +36,29 @@ DrainReport Bundling::drain() {
   return drain.report();
 }
 
+vote::KeptBundle Bundling::own_bundle() const {
+  const VersionKey key = flight_->manifest->origin.key;
+  vote::KeptBundle bundle{{key, set_.number}, {}, true};
+  for (const Rank rank : set_.members) bundle.segments.push_back({key, rank});
+  return bundle;
+}
+
 void Bundling::run() {
   const auto planned = within_memory([&] { return voyage_->plan(); });
   if (!planned) {
     flight_->abandon(planned.error());
     return flight_->finish(nullptr);
   }
-  DrainReport report = drain();
+  DrainReport report;
   std::optional<vote::KeptBundle> bundle;
-  if (!set_.members.empty()) {
-    const VersionKey key = flight_->manifest->origin.key;
-    bundle = vote::KeptBundle{{key, set_.number}, {}, true};
-    for (const Rank rank : set_.members) bundle->segments.push_back({key, rank});
-  }
+  const auto drained = within_memory([&]() -> Result<void> {
+    if (!set_.members.empty()) bundle = own_bundle();
+    report = drain();
+    return report.result;
+  });
   if (report.written.bandwidth && !equipment_.settings.bandwidth)
     equipment_.chooser->set_bandwidth(*report.written.bandwidth);
-  flight_->land_in_bundle(report.result, std::move(bundle), report.written.file_bytes);
+  flight_->land_in_bundle(drained, std::move(bundle), report.written.file_bytes);
 }
 
 }  // namespace belay::session

@@ -26,6 +26,8 @@ class Bundling {
  private:
   Result<OwnShare> make_share();
   DrainReport drain();
+  /// That this rank is to write.
+  vote::KeptBundle own_bundle() const;
 
   Equipment& equipment_;
   std::shared_ptr<Flight> flight_;

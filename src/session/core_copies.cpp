@@ -92,8 +92,8 @@ Result<session::PlaceSets> SessionCore::sets_at(const Level& level) {
 
 bool SessionCore::is_unsafe(const SegmentRef& segment, const session::PlaceSets& sets) const {
   if (planted(Mistake::skip_healing)) return false;
-  // Which of these files has which block is not known here: that each is on so many of all the
-  // nodes that copies of this version are on.
+  // Which of these files has which block is not known here, only that each block is on `nodes` of
+  // the nodes that copies of this version are on.
   std::set<catalog::Whereabouts::Place> with_copies;
   std::uint32_t nodes = std::numeric_limits<std::uint32_t>::max();
   for (const SegmentRef& other : catalog_.manifest().segments) {

@@ -10,7 +10,7 @@
 
 namespace belay::session {
 
-class OneThreadGroup final : public ranks::Group {
+class OneThreadGroup : public ranks::Group {
  public:
   explicit OneThreadGroup(std::unique_ptr<ranks::Group> group) : group_(std::move(group)) {}
 

@@ -192,7 +192,7 @@ bool wants_bundles(const Settings& settings, const ranks::Group& group) {
          settings.background != Background::head;
 }
 
-/// The same on all ranks: do they, and which ones?
+/// The same on all ranks: do they?
 void prepare_bundles(detail::CoreParts& parts) {
   const Settings& settings = parts.settings;
   const bool in_call = settings.background == Background::inline_ || settings.aggregate_given;
@@ -329,7 +329,48 @@ Result<Session> open_head(const Seams& seams, ranks::Group& whole, detail::CoreP
 }
 
 Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> group,
-                          const std::string& node, detail::CoreParts parts);
+                          const std::string& node, detail::CoreParts parts) {
+  const bool together = parts.settings.plans_together() || parts.settings.has_global_tier();
+  const bool wanted = wants_bundles(parts.settings, *group);
+  if (together || wanted) {
+    BELAY_ASSIGN(parts.nodes, number_nodes(*group, node));
+    BELAY_TRY(check_levels(parts.settings, parts.nodes));
+    BELAY_ASSIGN(parts.voyages, group_for_voyages(*group, parts.settings, *parts.log));
+    BELAY_TRY(prepare_sets(*group, parts));
+    if (wanted) prepare_bundles(parts);
+    if (!together && !parts.bundles) parts.nodes.clear();
+  }
+
+  vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
+  const Settings& settings = parts.settings;
+  BELAY_ASSIGN(parts.claim,
+               vote::claim_store(
+                   around, {.store = settings.store,
+                            .node = node,
+                            .application = settings.application,
+                            .host = seams.host,
+                            .pid = seams.pid,
+                            .patience_ns = lock_patience(settings),
+                            .global = settings.has_global_tier() ? settings.global : std::string(),
+                            .seed = settings.seed}));
+  BELAY_ASSIGN(parts.hasher,
+               vote::agree_on(*group, make_hasher(settings.hash, parts.claim.identity.seed)));
+  parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
+  parts.read_threads = seams.read_threads;
+  parts.chooser = make_chooser(settings, *seams.clock);
+  parts.worker = make_worker(settings, seams);
+  if (settings.has_global_tier()) {
+    parts.drain_worker = make_drain_worker(seams);
+    parts.global_chooser = make_global_chooser(settings, *seams.clock);
+  }
+  if (settings.has_global_tier() || parts.bundles) {
+    parts.drain_threads = !seams.make_worker;
+    parts.encode_threads = encode_threads(settings, seams, parts.claim.ranks_on_node);
+  }
+  parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();
+  parts.group = std::move(group);
+  return Session(std::make_unique<detail::SessionCore>(std::move(parts)));
+}
 
 /// The other side of open_head().
 Result<Session> open_beside_heads(const Seams& seams, ranks::Group& whole,
@@ -377,56 +418,6 @@ Result<Session> open_session(const Seams& seams, const MakeGroup& make_group, Op
   }
   return within("open", open_rank(seams, std::move(group), node, std::move(parts)));
 }
-
-namespace {
-
-Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> group,
-                          const std::string& node, detail::CoreParts parts) {
-  const bool together = parts.settings.plans_together() || parts.settings.has_global_tier();
-  const bool wanted = wants_bundles(parts.settings, *group);
-  if (together || wanted) {
-    BELAY_ASSIGN(parts.nodes, number_nodes(*group, node));
-    BELAY_TRY(check_levels(parts.settings, parts.nodes));
-    BELAY_ASSIGN(parts.voyages, group_for_voyages(*group, parts.settings, *parts.log));
-    BELAY_TRY(prepare_sets(*group, parts));
-    if (wanted) prepare_bundles(parts);
-    if (!together && !parts.bundles) parts.nodes.clear();
-  }
-
-  vote::Surroundings around{*group, *seams.files, *seams.clock, *seams.random, *parts.log};
-  const Settings& settings = parts.settings;
-  BELAY_ASSIGN(parts.claim,
-               vote::claim_store(
-                   around, {.store = settings.store,
-                            .node = node,
-                            .application = settings.application,
-                            .host = seams.host,
-                            .pid = seams.pid,
-                            .patience_ns = lock_patience(settings),
-                            .global = settings.has_global_tier() ? settings.global : std::string(),
-                            .seed = settings.seed}));
-  BELAY_ASSIGN(parts.hasher,
-               vote::agree_on(*group, make_hasher(settings.hash, parts.claim.identity.seed)));
-  parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
-  parts.read_threads = seams.read_threads;
-  parts.chooser = make_chooser(settings, *seams.clock);
-  parts.worker = make_worker(settings, seams);
-  if (settings.has_global_tier()) {
-    parts.drain_worker = make_drain_worker(seams);
-    parts.drain_threads = !seams.make_worker;
-    parts.global_chooser = make_global_chooser(settings, *seams.clock);
-    parts.encode_threads = encode_threads(settings, seams, parts.claim.ranks_on_node);
-  }
-  if (parts.bundles) {
-    parts.drain_threads = !seams.make_worker;
-    parts.encode_threads = encode_threads(settings, seams, parts.claim.ranks_on_node);
-  }
-  parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();
-  parts.group = std::move(group);
-  return Session(std::make_unique<detail::SessionCore>(std::move(parts)));
-}
-
-}  // namespace
 
 Result<Session> open_over(const MakeGroup& make_group, Options options) {
   return within_memory(

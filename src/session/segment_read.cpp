@@ -97,7 +97,8 @@ class SegmentsRead {
       : equipment_(equipment), readers_(readers) {}
   ~SegmentsRead() {
     equipment_.worker.wait_all();  // no request may outlive its file
-    for (Request& request : requests_) equipment_.staging.release(request.buffer);
+    for (Request& request : requests_)
+      if (request.buffer != nullptr) equipment_.staging.release(request.buffer);
   }
   SegmentsRead(const SegmentsRead&) = delete;
   SegmentsRead& operator=(const SegmentsRead&) = delete;
@@ -193,15 +194,21 @@ Result<std::size_t> SegmentsRead::request(Segment& segment, std::size_t chunk) {
   std::size_t count = 0;
   std::vector<RunRequest> runs;
   while (chunk + count < segment.chunks.size() && requests_.size() < kReadAhead) {
-    auto buffer = equipment_.staging.try_acquire();
-    if (!buffer && count == 0) return Unexpected(buffer.error());
-    if (!buffer || *buffer == nullptr) break;
     Request& request = requests_.emplace_back();
-    request.buffer = *buffer;
     request.segment = &segment;
-    request.chunk = segment.chunks[chunk + count++];
+    request.chunk = segment.chunks[chunk + count];
     request.got.assign(request.chunk.runs(), std::size_t{0});
     for (std::size_t run = 0; run < request.chunk.runs(); ++run) runs.push_back({&request, run});
+    // Last: whatever throws before has no buffer to lose.
+    auto buffer = equipment_.staging.try_acquire();
+    if (!buffer || *buffer == nullptr) {
+      runs.resize(runs.size() - request.chunk.runs());
+      requests_.pop_back();
+      if (!buffer && count == 0) return Unexpected(buffer.error());
+      break;
+    }
+    request.buffer = *buffer;
+    ++count;
   }
   if (count > 0) equipment_.worker.submit([this, runs = std::move(runs)] { fill(runs); });
   return count;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong while ranks share a version: none of it may look like success.
 #include "os/faulty_files.hpp"
+#include "session/one_thread_group_test.hpp"
 #include "session/played_ranks_test.hpp"
 #include "session/session_test.hpp"
 
@@ -12,39 +13,19 @@ namespace {
 constexpr Rank kFailing = 4;
 constexpr std::uint64_t kPatienceNs = 60'000'000'000;
 
-/// A group that calls a test before it opens a window.
-class WatchedGroup final : public ranks::Group {
+/// A group that calls a test before it opens a window. The exchange stays inside checkpoint().
+class WatchedGroup final : public OneThreadGroup {
  public:
   using BeforeWindow = std::function<Result<void>()>;
   WatchedGroup(std::unique_ptr<Group> group, BeforeWindow before)
-      : group_(std::move(group)), before_window_(std::move(before)) {}
+      : OneThreadGroup(std::move(group)), before_window_(std::move(before)) {}
 
-  Rank rank() const override { return group_->rank(); }
-  Rank size() const override { return group_->size(); }
-  Result<void> reduce(std::span<std::uint64_t> values, ranks::Reduction reduction) override {
-    return group_->reduce(values, reduction);
-  }
-  Result<std::vector<std::vector<std::byte>>> gather(std::span<const std::byte> mine) override {
-    return group_->gather(mine);
-  }
-  Result<void> broadcast(std::span<std::byte> bytes, Rank root) override {
-    return group_->broadcast(bytes, root);
-  }
-  Result<std::vector<std::vector<std::byte>>> exchange(std::span<const ranks::Message> out,
-                                                       std::span<const Rank> from) override {
-    return group_->exchange(out, from);
-  }
   Result<std::unique_ptr<ranks::Window>> open_window(std::uint64_t bytes) override {
     if (auto allowed = before_window_(); !allowed) return Unexpected(allowed.error());
-    return group_->open_window(bytes);
+    return OneThreadGroup::open_window(bytes);
   }
-  Result<std::unique_ptr<Group>> duplicate() override {
-    return Unexpected(Error(Code::unsupported, "the exchange stays inside checkpoint()"));
-  }
-  Result<void> close() override { return group_->close(); }
 
  private:
-  std::unique_ptr<Group> group_;
   BeforeWindow before_window_;
 };
 
