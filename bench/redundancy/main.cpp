@@ -19,7 +19,7 @@ constexpr double kBound = 1.25;  ///< CPU time against the least that moving the
 struct Arguments : CommonArguments {
   Arguments() : CommonArguments("redundancy") {}
 
-  int repetitions = 7;
+  int repetitions = 15;
 };
 
 Json schemes() {

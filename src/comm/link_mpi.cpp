@@ -11,7 +11,7 @@
 namespace belay::ranks {
 namespace {
 
-constexpr int kSpins = 300;
+constexpr int kSpins = 20;
 constexpr int kYields = 50;
 constexpr std::uint64_t kShortestSleep_ns = 10'000;
 constexpr std::uint64_t kLongestSleep_ns = 200'000;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20;
 // What was verified is still in the cache when it is written, in pieces that need no buffer.
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
 }  // namespace
 
