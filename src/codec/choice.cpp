@@ -19,7 +19,7 @@ constexpr std::string_view kAuto = "auto";
 /// Of a variable that have come, below which sampling costs more than it can save.
 constexpr std::uint64_t kWorthSampling = 16 << 20;
 /// Of an extent that is worth it by itself.
-constexpr std::size_t kLargeExtent = 2 << 20;
+constexpr std::size_t kLargeExtent = 3 << 20;
 /// The same, of a glance.
 constexpr std::uint64_t kWorthGlance = 128 << 10;
 constexpr double kDrift = 1.15;
@@ -28,7 +28,7 @@ constexpr double kLeastDrift = 0.02;
 /// as much after each, up to what makes for a sampling without any. So samplings cost little even
 /// where the ratio never rests.
 constexpr std::uint64_t kSoonest = 4;
-constexpr std::uint64_t kLatest = 1024;
+constexpr std::uint64_t kLatest = 4096;
 /// How many times as large as the extent that was sampled another may be before it is sampled, too:
 /// a small one shows little of what repeats.
 constexpr std::uint64_t kMuchLarger = 4;

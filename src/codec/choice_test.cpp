@@ -28,7 +28,7 @@ Bytes bytes_of(const std::vector<T>& numbers) {
 }
 
 /// Numbers of an extent that is large enough to be sampled by itself.
-constexpr std::size_t kLarge = 300000;
+constexpr std::size_t kLarge = 400000;
 
 /// Smooth, so that differences are small, but without repetition.
 Bytes field(std::size_t numbers, double step = 1e-4) {
@@ -204,7 +204,7 @@ TEST_F(ChooserTest, SamplesAnewWhenTheElementsChangeButNotWhenTheirNumberDoes) {
 TEST_F(ChooserTest, SamplesAnewWhenAMuchLargerExtentComes) {
   Chooser chooser({}, clock_);
   for (const auto& [bytes, expected] :
-       {std::pair(2200000u, 1u), {6600000u, 1u}, {8800000u, 2u}, {9000000u, 2u}, {80000u, 2u}}) {
+       {std::pair(3200000u, 1u), {9600000u, 1u}, {12800000u, 2u}, {13000000u, 2u}, {80000u, 2u}}) {
     encode(chooser, "t", kDoubles, noise(bytes));
     EXPECT_EQ(samplings(chooser), expected) << bytes;
   }

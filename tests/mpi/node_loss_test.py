@@ -239,20 +239,27 @@ class NodeLoss(unittest.TestCase):
     def test_a_job_killed_during_the_restore_from_parity_restores_again(self):
         self.check_kill_during_a_restore("erasure:2+2", (0, 3))
 
-    def test_each_of_two_sets_may_lose_a_node(self):
+    def check_a_loss_in_each_of_two_sets(self, redundancy, ranks, share=1):
         """The plate begins with equal blocks on all ranks: of both sets, which are the nodes with
-        even and with odd numbers."""
-        calm, killed = self.killed_job("erasure:2+1", 6)
+        even and with odd numbers. Every `share`-th way to lose one of each."""
+        calm, killed = self.killed_job(redundancy, ranks)
         trial = self.place / "trial"
-        for even, odd in itertools.product((0, 2, 4), (1, 3, 5)):
-            with self.subTest(lost=(even, odd)):
+        pairs = itertools.product(range(0, ranks, 2), range(1, ranks, 2))
+        for lost in list(pairs)[::share]:
+            with self.subTest(lost=lost):
                 shutil.rmtree(trial, ignore_errors=True)
                 shutil.copytree(killed, trial)
-                for node in (even, odd):
+                for node in lost:
                     shutil.rmtree(trial / f"node-{node}")
-                done = self.run_job("trial", "erasure:2+1", 6)
+                done = self.run_job("trial", redundancy, ranks)
                 self.assertEqual(self.digest(done), calm)
                 self.assertRegex(done.stdout, r"restored version [0-9]+ at step [1-9]")
+
+    def test_each_set_of_two_and_one_may_lose_a_node(self):
+        self.check_a_loss_in_each_of_two_sets("erasure:2+1", 6)
+
+    def test_each_set_of_three_and_one_may_lose_a_node(self):
+        self.check_a_loss_in_each_of_two_sets("erasure:3+1", 8, share=5)
 
     def test_more_copies_than_nodes_are_refused_before_anything_is_written(self):
         done = self.run_job("refused", "replicas:5", 4)

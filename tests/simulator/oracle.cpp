@@ -7,10 +7,14 @@ namespace belay::simulator {
 
 namespace {
 
-/// What is wrong with `restored` as the content of `captured`; empty: nothing.
-std::string difference(const State& captured, const RestoreEvent::Part& part) {
+/// What is wrong with `restored` as the content of `captured`; empty: nothing. `damaged`: a rank
+/// that fell back from it has protected the regions of an older version; with these, what is left
+/// of it may be restored after all.
+std::string difference(const State& captured, const RestoreEvent::Part& part,
+                       bool damaged = false) {
   for (const auto& [name, bytes] : captured) {
     const auto found = part.after.find(name);
+    if (found == part.after.end() && damaged && !part.before.contains(name)) continue;
     if (found == part.after.end()) return fmt::format("region '{}' is missing in", name);
     const auto& restored = found->second;
     if (restored.size() != bytes.size())
@@ -281,6 +285,15 @@ const Attempt* Oracle::find(Version version) const {
   return const_cast<Oracle*>(this)->find_attempt(version);
 }
 
+bool Oracle::asks_for_less(const RestoreEvent& event, Version version) const {
+  const Attempt* attempt = find(version);
+  if (!attempt) return false;
+  for (Rank rank = 0; rank < ranks_; ++rank)
+    for (const auto& [name, bytes] : attempt->ranks[rank].state)
+      if (!event.ranks[rank].before.contains(name)) return true;
+  return false;
+}
+
 void Oracle::check_latest(Rank rank, std::optional<Version> latest, bool traces_left) {
   if (!latest) {
     const bool existed =
@@ -338,7 +351,7 @@ void Oracle::check_content(const RestoreEvent& event, Attempt& attempt) {
                 *attempt.version, rank);
     const RestoreEvent::Part& part = event.ranks[rank];
     if (!part.version) continue;
-    if (const auto wrong = difference(capture.state, part); !wrong.empty())
+    if (const auto wrong = difference(capture.state, part, attempt.damaged); !wrong.empty())
       violation("restart {}: rank {}: {} version {}", event.run, rank, wrong, *attempt.version);
   }
 }
