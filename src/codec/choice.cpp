@@ -28,7 +28,7 @@ constexpr double kLeastDrift = 0.02;
 /// as much after each, up to what makes for a sampling without any. So samplings cost little even
 /// where the ratio never rests.
 constexpr std::uint64_t kSoonest = 4;
-constexpr std::uint64_t kLatest = 4096;
+constexpr std::uint64_t kLatest = 1024;
 /// How many times as large as the extent that was sampled another may be before it is sampled, too:
 /// a small one shows little of what repeats.
 constexpr std::uint64_t kMuchLarger = 4;

@@ -55,6 +55,8 @@ constexpr double kCopyByte_s = 0.3e-9;
 constexpr double kEntropyByte_s = 0.1e-9;
 /// What must be saved for what can be read as it is not to be.
 constexpr double kWorthwhile = 0.05;
+/// The part that is left, at a glance, of what is noise in most bytes.
+constexpr double kNoise = 0.75;
 /// How much larger than the smallest one may be on little to be tried on more.
 constexpr double kHopeless = 1.3;
 /// What the others are measured by.
@@ -327,7 +329,7 @@ double glance(const Codec& codec, const Elements& elements, const Field& field,
 const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
                       Workspace& workspace) {
   const Field field(elements, raw);
-  const Piece few = field.all_loud(kMostAll, workspace);
+  const Piece few = field.all_loud(std::min(kMostAll, raw.size() / 2), workspace);
   const Piece sample = few.empty() ? field.sample(kGlance, workspace) : few;
   const bool has_strides =
       layout_for(Transform::delta1, elements, raw.size()).differences.strides > 0;
@@ -343,7 +345,10 @@ const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
   if (few.empty() || !has_strides) attempt(kYardstick);
   if (has_strides) {
     const bool leads_are_better = attempt(kLeads.delta1);
-    const bool planes_are_better = (few.empty() || !is_floating) && attempt(kPlanes.delta1);
+    // Numbers that are noise by themselves and in their differences are so in any form.
+    const bool is_noise = !leads_are_better && least > kNoise * double(sample.size());
+    const bool planes_are_better =
+        (few.empty() || !is_floating) && !is_noise && attempt(kPlanes.delta1);
     const Forms& forms = planes_are_better ? kPlanes : kLeads;
     if ((leads_are_better || planes_are_better) && attempt(forms.delta2)) attempt(forms.delta3);
   }
