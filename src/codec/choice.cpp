@@ -25,10 +25,11 @@ constexpr std::uint64_t kWorthGlance = 128 << 10;
 constexpr double kDrift = 1.15;
 constexpr double kLeastDrift = 0.02;
 /// In samples' worth of bytes encoded since the last sampling: the least that a drift waits, twice
-/// as much after each, up to what makes for a sampling without any. So samplings cost little even
-/// where the ratio never rests.
-constexpr std::uint64_t kSoonest = 4;
-constexpr std::uint64_t kLatest = 1024;
+/// as much after each, up to the most; and what makes for a sampling without any. So samplings cost
+/// little even where the ratio never rests.
+constexpr std::uint64_t kSoonest = 24;
+constexpr std::uint64_t kMostPatience = 512;
+constexpr std::uint64_t kLatest = 4096;
 /// How many times as large as the extent that was sampled another may be before it is sampled, too:
 /// a small one shows little of what repeats.
 constexpr std::uint64_t kMuchLarger = 4;
@@ -79,7 +80,7 @@ struct Variable {
   double part = 0;                ///< encoded bytes for each raw one; 0: not encoded since
   bool has_drifted = false;
   bool is_glanced = false;  ///< which counts until it is sampled
-  double loud = 0;          ///< when it was glanced at, the part that is not quiet
+  double loud = 0;          ///< when it was last looked at, the part that is not quiet
 
   bool is_due(const Elements& now, std::size_t raw_bytes, double bandwidth) const {
     if (fixed) return false;
@@ -112,17 +113,19 @@ struct Variable {
     has_drifted = false;
     return codec;
   }
-  /// What is left raw always comes to the same: it must be looked at.
-  bool no_longer_noise(const Elements& now, std::span<const std::byte> raw,
-                       Workspace& workspace) const {
-    return codec->id() == CodecId::raw && may_drift() &&
-           part_drifted(codec::glance(*codec, now, raw, workspace), glance);
+  /// What is left raw always comes to the same, and what was quiet is encoded in the way of the
+  /// quiet: it must be looked at.
+  bool looks_new(const Elements& now, std::span<const std::byte> raw, Workspace& workspace) const {
+    if (!may_drift()) return false;
+    if (codec->id() == CodecId::raw)
+      return part_drifted(codec::glance(*codec, now, raw, workspace), glance);
+    return sample_bytes > 0 && part_drifted(loud_part(now, raw), loud);
   }
   bool may_drift() const { return !fixed && bytes_since >= patience * sample_bytes; }
 
   void take(const Sampled& sampled, const Elements& now, std::size_t raw_bytes, double bandwidth) {
     const bool again = sample_bytes > 0 && alike(elements, now);
-    patience = again ? std::min(patience * 2, kLatest) : kSoonest;
+    patience = again ? std::min(patience * 2, kMostPatience) : kSoonest;
     codec = sampled.best;
     elements = now;
     sample_bytes = sampled.bytes;
@@ -130,6 +133,7 @@ struct Variable {
     bytes_per_second = bandwidth;
     bytes_since = 0;
     glance = sampled.glance;
+    loud = sampled.loud;
     part = 0;
     has_drifted = false;
     ++sums.samplings;
@@ -196,7 +200,7 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
   }
   if (raw.size() < kLeastSampled) return *known.codec;
   if (!known.is_due(elements, raw.size(), bandwidth) &&
-      !known.no_longer_noise(elements, raw, workspace)) {
+      !known.looks_new(elements, raw, workspace)) {
     if (!known.needs_glance(raw.size())) return *known.codec;
     const double loud = loud_part(elements, raw);
     if (!known.has_changed(loud)) return *known.codec;

@@ -244,7 +244,7 @@ TEST_F(ChooserTest, SamplesAnewOnceTheRatioHasDrifted) {
   EXPECT_EQ(encode(chooser, "t", kDoubles, rough), first);
   EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw");
   EXPECT_EQ(samplings(chooser), 2u);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw");
   EXPECT_EQ(encode(chooser, "t", kDoubles, smooth), first) << "at once: what is raw is looked at";
   EXPECT_EQ(samplings(chooser), 3u);
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <vector>
 
 namespace belay::codec {
@@ -57,8 +58,8 @@ constexpr double kEntropyByte_s = 0.1e-9;
 constexpr double kWorthwhile = 0.05;
 /// The part that is left, at a glance, of what is noise in most bytes.
 constexpr double kNoise = 0.75;
-/// How much larger than the smallest one may be on little to be tried on more.
-constexpr double kHopeless = 1.3;
+/// How many of those that were tried on little are tried on more.
+constexpr std::size_t kFinalists = 5;
 /// What the others are measured by.
 constexpr CodecId kYardstick = CodecId::shuffle_zstd;
 
@@ -89,7 +90,8 @@ class Field {
   }
 
   Piece raw() const { return raw_; }
-  double loud_bytes() const { return double(louds_) / kLooks * double(raw_.size()); }
+  double loud_part() const { return double(louds_) / kLooks; }
+  double loud_bytes() const { return loud_part() * double(raw_.size()); }
   double quiet_bytes() const { return double(raw_.size()) - loud_bytes(); }
 
   /// Pieces from places all over it, one after the other, since a field is not the same everywhere.
@@ -174,23 +176,36 @@ class Contest {
         workspace_(workspace),
         clock_(clock),
         sample_(field.sample(kSample, workspace)),
-        sample_loud_(field.loud_bytes_of(sample_)) {
+        sample_loud_(field.loud_bytes_of(sample_)),
+        few_(sample_.first(
+            std::max(sample_.size() / kSmaller / element_bytes(elements), std::size_t{1}) *
+            element_bytes(elements))) {
     add({codec_of(CodecId::raw), extent_bytes(), kCopyByte_s * extent_bytes(), 0});
   }
 
   const Trial& best() const { return *std::min_element(trials_.begin(), trials_.end(), sooner); }
 
-  /// Those that are far from the smallest on little are not tried on more.
+  /// On little, which tells who is worth trying on more.
   Trial attempt(CodecId id) {
     for (const Trial& trial : trials_)
       if (trial.codec->id() == id) return trial;
     const Codec* const codec = codec_of(id);
-    const std::size_t element = element_bytes(elements_);
-    const Measured few = once(codec, sample_.first(sample_.size() / kSmaller / element * element));
-    least_few_ = std::min(least_few_, few.bytes);
-    if (few.bytes > kHopeless * least_few_ && few.bytes > double(sample_.size()) / kSmaller / 4)
-      return {codec, extent_bytes(), 0, 2 * write_s(extent_bytes())};
-    return add(grown(codec, few, once(codec, sample_)));
+    const Measured few = once(codec, few_);
+    few_of_[codec] = few;
+    const double times = field_.loud_bytes() / std::max(field_.loud_bytes_of(few_), 1.0);
+    return add({codec, std::min(few.bytes * times, extent_bytes()), few.encode_s * times, 0});
+  }
+
+  /// On more, those that were the best on little, and `former`.
+  void attempt_more(const Codec* former) {
+    std::vector<Trial> order(trials_.begin() + 1, trials_.end());
+    std::sort(order.begin(), order.end(), sooner);
+    trials_.resize(1);
+    for (std::size_t i = 0; i < order.size(); ++i)
+      if (i < kFinalists || order[i].codec == former) {
+        const Codec* const codec = order[i].codec;
+        add(grown(codec, few_of_[codec], once(codec, sample_)));
+      }
   }
 
   /// zstd-long: what lies far apart shows only in a piece that is larger than the sample.
@@ -265,8 +280,9 @@ class Contest {
   os::Clock& clock_;
   const Piece sample_;
   const double sample_loud_;
-  double least_few_ = HUGE_VAL;  ///< bytes of a smaller sample, encoded
-  std::vector<Trial> trials_;    ///< the first is raw
+  const Piece few_;  ///< of the sample
+  std::map<const Codec*, Measured> few_of_;
+  std::vector<Trial> trials_;  ///< the first is raw
 };
 
 /// What is made of residuals. Planes suit those that repeat; leads those of measured numbers,
@@ -305,9 +321,8 @@ bool may_try_far(const Contest& contest, const Trial& yardstick) {
 }
 
 /// Without a shuffle, only what is there again makes bytes fewer: LZ4 sees that soonest.
-void try_whole(Contest& contest) {
-  if (contest.attempt(CodecId::lz4).bytes < contest.loud_bytes() / 4)
-    contest.attempt_far(kAgainBytes);
+bool is_there_again(Contest& contest) {
+  return contest.attempt(CodecId::lz4).bytes < contest.loud_bytes() / 4;
 }
 
 /// Encoded bytes of a sample.
@@ -321,7 +336,7 @@ double glance(const Codec& codec, const Elements& elements, const Field& field,
   const CodecId looking = codec.id() == CodecId::raw ? kYardstick : codec.id();
   const Piece sample = field.sample(kGlance, workspace);
   const double part = encoded_bytes(looking, elements, sample, workspace) / double(sample.size());
-  return part * field.loud_bytes() / double(field.raw().size());
+  return part * field.loud_part();
 }
 
 }  // namespace
@@ -365,19 +380,23 @@ Sampled sample(const Elements& elements, std::span<const std::byte> raw, double 
   if (field.loud_bytes() < kLeastLoud && field.quiet_bytes() > 3 * field.loud_bytes()) {
     const bool pays = kEntropyByte_s <= kAsGood / bytes_per_second;
     return {pays ? smallest(elements, raw, workspace) : codec_of(CodecId::shuffle_lz4), kLoudPiece,
-            0};
+            0, field.loud_part()};
   }
   // The first to run would pay for memory that all use.
   glance(*codec_of(kYardstick), elements, field, workspace);
   Contest contest(elements, field, bytes_per_second, workspace, clock);
   contest.attempt(CodecId::shuffle_lz4);
   try_transforms(contest, layout_for(Transform::lorenzo, elements, raw.size()).differences.strides);
-  try_whole(contest);
-  if (may_try_far(contest, contest.attempt(kYardstick))) contest.attempt_far(kFarBytes);
+  const bool again = is_there_again(contest);
+  const Trial yardstick = contest.attempt(kYardstick);
   if (former) contest.attempt(former->id());
+  contest.attempt_more(former);
+  if (again) contest.attempt_far(kAgainBytes);
+  if (may_try_far(contest, yardstick)) contest.attempt_far(kFarBytes);
   const Codec* const best = contest.winner(former);
   const std::size_t bytes = contest.sample_bytes();
-  return {best, bytes, best->id() == CodecId::raw ? glance(*best, elements, field, workspace) : 0};
+  return {best, bytes, best->id() == CodecId::raw ? glance(*best, elements, field, workspace) : 0,
+          field.loud_part()};
 }
 
 double glance(const Codec& codec, const Elements& elements, std::span<const std::byte> raw,
@@ -386,7 +405,7 @@ double glance(const Codec& codec, const Elements& elements, std::span<const std:
 }
 
 double loud_part(const Elements& elements, std::span<const std::byte> raw) {
-  return Field(elements, raw).loud_bytes() / double(raw.size());
+  return Field(elements, raw).loud_part();
 }
 
 const Codec& unsampled(double bytes_per_second) {

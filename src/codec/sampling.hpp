@@ -19,6 +19,7 @@ struct Sampled {
   const Codec* best = nullptr;
   std::size_t bytes = 0;  ///< of the sample
   double glance = 0;      ///< if raw won
+  double loud = 0;        ///< the part of the extent that is not quiet
 };
 
 /// The codec that would take the least time to encode `raw` and to write what comes of it, judged
