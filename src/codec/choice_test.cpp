@@ -235,6 +235,16 @@ TEST_F(ChooserTest, TriesASmallPartOfAVariable) {
   EXPECT_LE(sample(kDoubles, field(8192), 1e8, nullptr, workspace_, clock_).bytes, 65536u / 4);
 }
 
+TEST_F(ChooserTest, TakesExtentsThatArePartsOfARecord) {
+  for (const std::size_t bytes : {40000u, 262144u, 4000000u})
+    for (const std::size_t record :
+         {bytes / 4 - 1, bytes / 4 + 1, bytes - 1, bytes + 1, 3 * bytes}) {
+      Chooser chooser({}, clock_);
+      const Elements records{.bytes = static_cast<std::uint32_t>(record)};
+      for (int i = 0; i < 4; ++i) encode(chooser, "records", records, noise(bytes));
+    }
+}
+
 TEST_F(ChooserTest, SamplesAnewOnceTheRatioHasDrifted) {
   Chooser chooser({}, clock_);
   const Bytes smooth = field(kLarge);

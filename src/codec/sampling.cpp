@@ -63,8 +63,10 @@ constexpr std::size_t kFinalists = 5;
 /// What the others are measured by.
 constexpr CodecId kYardstick = CodecId::shuffle_zstd;
 
-std::size_t element_bytes(const Elements& elements) {
-  return std::max<std::size_t>(std::size_t{elements.bytes} * elements.parts, 1);
+/// What pieces of an extent are cut at: its elements, unless they are records as large as itself.
+std::size_t unit_of(const Elements& elements, Piece raw) {
+  const std::size_t element = std::size_t{elements.bytes} * elements.parts;
+  return element <= raw.size() / 4 ? std::max<std::size_t>(element, 1) : 1;
 }
 
 /// What a quiet byte takes: most leave groups of them out.
@@ -90,6 +92,7 @@ class Field {
   }
 
   Piece raw() const { return raw_; }
+  std::size_t unit() const { return unit_of(elements_, raw_); }
   double loud_part() const { return double(louds_) / kLooks; }
   double loud_bytes() const { return loud_part() * double(raw_.size()); }
   double quiet_bytes() const { return double(raw_.size()) - loud_bytes(); }
@@ -101,7 +104,7 @@ class Field {
     const double wanted = std::clamp(loud_bytes() * size.part, least, size.most);
     const std::size_t bytes = std::min(static_cast<std::size_t>(wanted), raw_.size() / 4);
     const std::size_t pieces = std::clamp(bytes / least_piece(), std::size_t{1}, kPieces);
-    const std::size_t element = element_bytes(elements_);
+    const std::size_t element = unit();
     const std::size_t piece = std::max<std::size_t>(bytes / pieces / element, 1) * element;
     const auto room = workspace.sample(pieces * piece);
     std::byte* end = room.data();
@@ -177,9 +180,8 @@ class Contest {
         clock_(clock),
         sample_(field.sample(kSample, workspace)),
         sample_loud_(field.loud_bytes_of(sample_)),
-        few_(sample_.first(
-            std::max(sample_.size() / kSmaller / element_bytes(elements), std::size_t{1}) *
-            element_bytes(elements))) {
+        few_(sample_.first(std::max(sample_.size() / kSmaller / field.unit(), std::size_t{1}) *
+                           field.unit())) {
     add({codec_of(CodecId::raw), extent_bytes(), kCopyByte_s * extent_bytes(), 0});
   }
 
