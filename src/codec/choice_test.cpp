@@ -241,7 +241,9 @@ TEST_F(ChooserTest, TakesExtentsThatArePartsOfARecord) {
          {bytes / 4 - 1, bytes / 4 + 1, bytes - 1, bytes + 1, 3 * bytes}) {
       Chooser chooser({}, clock_);
       const Elements records{.bytes = static_cast<std::uint32_t>(record)};
-      for (int i = 0; i < 4; ++i) encode(chooser, "records", records, noise(bytes));
+      const Bytes raw = noise(bytes);
+      for (int i = 0; i < 4; ++i) encode(chooser, "records", records, raw);
+      EXPECT_LE(sample(records, raw, 1e8, nullptr, workspace_, clock_).bytes, bytes / 4);
     }
 }
 
@@ -257,6 +259,16 @@ TEST_F(ChooserTest, SamplesAnewOnceTheRatioHasDrifted) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw");
   EXPECT_EQ(encode(chooser, "t", kDoubles, smooth), first) << "at once: what is raw is looked at";
   EXPECT_EQ(samplings(chooser), 3u);
+}
+
+TEST_F(ChooserTest, SamplesWhatHasGrownLoudBeforeItIsEncoded) {
+  std::vector<std::uint64_t> still(kLarge, 5);
+  for (std::size_t i = 0; i < kLarge / 10; ++i) still[i] = i * i * 977;
+  Chooser chooser({}, clock_);
+  for (int i = 0; i < 4; ++i) encode(chooser, "t", kDoubles, bytes_of(still));
+  EXPECT_EQ(samplings(chooser), 1u);
+  encode(chooser, "t", kDoubles, noise(8 * kLarge));
+  EXPECT_EQ(samplings(chooser), 2u);
 }
 
 TEST_F(ChooserTest, TakesTheSmallestAtAGlanceWhereThereIsLittle) {

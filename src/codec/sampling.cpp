@@ -63,12 +63,6 @@ constexpr std::size_t kFinalists = 5;
 /// What the others are measured by.
 constexpr CodecId kYardstick = CodecId::shuffle_zstd;
 
-/// What pieces of an extent are cut at: its elements, unless they are records as large as itself.
-std::size_t unit_of(const Elements& elements, Piece raw) {
-  const std::size_t element = std::size_t{elements.bytes} * elements.parts;
-  return element <= raw.size() / 4 ? std::max<std::size_t>(element, 1) : 1;
-}
-
 /// What a quiet byte takes: most leave groups of them out.
 double quiet_byte_s(CodecId id) {
   if (id == CodecId::lorenzo_zstd || id == CodecId::lorenzo_bits) return 0.4e-9;
@@ -81,9 +75,8 @@ class Field {
   Field(const Elements& elements, Piece raw)
       : elements_(elements),
         raw_(raw),
-        groups_(std::min<std::size_t>(
-                    layout_for(Transform::shuffle, elements, raw.size()).record_bytes, kGroup),
-                raw.size()) {
+        record_(layout_for(Transform::shuffle, elements, raw.size()).record_bytes),
+        groups_(std::min(record_, kGroup), raw.size()) {
     for (std::size_t i = 0; i < kLooks; ++i) {
       const std::size_t at = raw.size() / kGroup * (2 * i + 1) / (2 * kLooks) * kGroup;
       if (at == 0 || at + kGroup > raw.size() || !groups_.is_quiet(raw.data() + at))
@@ -92,7 +85,8 @@ class Field {
   }
 
   Piece raw() const { return raw_; }
-  std::size_t unit() const { return unit_of(elements_, raw_); }
+  /// Pieces are cut between records. Elements may be larger: larger than the extent, even.
+  std::size_t record() const { return record_; }
   double loud_part() const { return double(louds_) / kLooks; }
   double loud_bytes() const { return loud_part() * double(raw_.size()); }
   double quiet_bytes() const { return double(raw_.size()) - loud_bytes(); }
@@ -104,15 +98,14 @@ class Field {
     const double wanted = std::clamp(loud_bytes() * size.part, least, size.most);
     const std::size_t bytes = std::min(static_cast<std::size_t>(wanted), raw_.size() / 4);
     const std::size_t pieces = std::clamp(bytes / least_piece(), std::size_t{1}, kPieces);
-    const std::size_t element = unit();
-    const std::size_t piece = std::max<std::size_t>(bytes / pieces / element, 1) * element;
+    const std::size_t piece = std::max<std::size_t>(bytes / pieces / record_, 1) * record_;
     const auto room = workspace.sample(pieces * piece);
     std::byte* end = room.data();
     for (std::size_t i = 0; i < pieces; ++i) {
       const std::size_t place =
           louds_ > 0 ? loud_[(2 * i + 1) * louds_ / (2 * pieces)] : raw_.size() / 2;
       const std::size_t first = std::min(place - std::min(place, piece / 2), raw_.size() - piece);
-      const Piece taken = raw_.subspan(first / element * element, piece);
+      const Piece taken = raw_.subspan(first / record_ * record_, piece);
       end = std::copy(taken.begin(), taken.end(), end);
     }
     return room;
@@ -153,6 +146,7 @@ class Field {
 
   const Elements& elements_;
   const Piece raw_;
+  const std::size_t record_;
   const QuietGroups groups_;
   std::array<std::size_t, kLooks> loud_{};
   std::size_t louds_ = 0;
@@ -180,8 +174,8 @@ class Contest {
         clock_(clock),
         sample_(field.sample(kSample, workspace)),
         sample_loud_(field.loud_bytes_of(sample_)),
-        few_(sample_.first(std::max(sample_.size() / kSmaller / field.unit(), std::size_t{1}) *
-                           field.unit())) {
+        few_(sample_.first(std::max(sample_.size() / kSmaller / field.record(), std::size_t{1}) *
+                           field.record())) {
     add({codec_of(CodecId::raw), extent_bytes(), kCopyByte_s * extent_bytes(), 0});
   }
 

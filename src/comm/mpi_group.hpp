@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of an MPI communicator as a Group.
 //
-// Each collective is started without blocking and then polled until its deadline: a few
-// tests at once, then giving way to other threads, then sleeping up to 200 us at a time, so that
-// ranks which share a processor leave it to the one that they wait for.
+// Each collective is started without blocking and then polled until its deadline: a few tests at
+// once, then giving way to other threads, then sleeping up to 200 us at a time, so that ranks which
+// share a processor leave it to the one that they wait for.
 #pragma once
 
 #include <belay/result.hpp>

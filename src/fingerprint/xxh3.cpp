@@ -9,6 +9,7 @@
 #include <xxhash.h>
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -21,10 +22,10 @@ static_assert(sizeof(XXH128_hash_t) == sizeof(Fingerprint) &&
 
 /// The processor fetches ahead by itself, but not from one page into the next.
 void fetch_pages(Block block) {
-  constexpr std::size_t kPageBytes = 4096, kLineBytes = 64, kLines = 4;
+  constexpr std::size_t kPageBytes = 4096, kLineBytes = 64, kAheadBytes = 256;
   for (std::size_t page = 0; page < block.size(); page += kPageBytes)
-    for (std::size_t line = 0; line < kLines; ++line)
-      __builtin_prefetch(block.data() + page + line * kLineBytes, /*rw=*/0, /*locality=*/2);
+    for (std::size_t at = page; at < std::min(page + kAheadBytes, block.size()); at += kLineBytes)
+      __builtin_prefetch(block.data() + at, /*rw=*/0, /*locality=*/2);
 }
 
 class Xxh3Hasher : public Hasher {

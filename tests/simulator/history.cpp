@@ -326,9 +326,8 @@ void History::check_proofs(const Job& job, const RestoreEvent& event) {
   if (event.asked ? walk.provable(*event.asked) == given.has_value()
                   : given == (newest ? std::optional(newest->version) : std::nullopt))
     return;
-  // Of a newer one that is damaged, all that the ranks ask for may be left.
   if (!event.asked && given && newest && *given > newest->version &&
-      oracle_.asks_for_less(event, *given))
+      oracle_.may_do_with_less(event, *given))
     return;
   oracle_.violation("restart {}: restore({}) gives version {}, but {} is whole", event.run,
                     event.asked.value_or(0), given.value_or(0),

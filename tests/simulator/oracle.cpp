@@ -285,9 +285,9 @@ const Attempt* Oracle::find(Version version) const {
   return const_cast<Oracle*>(this)->find_attempt(version);
 }
 
-bool Oracle::asks_for_less(const RestoreEvent& event, Version version) const {
+bool Oracle::may_do_with_less(const RestoreEvent& event, Version version) const {
   const Attempt* attempt = find(version);
-  if (!attempt) return false;
+  if (!attempt || !attempt->damaged) return false;
   for (Rank rank = 0; rank < ranks_; ++rank)
     for (const auto& [name, bytes] : attempt->ranks[rank].state)
       if (!event.ranks[rank].before.contains(name)) return true;

@@ -134,8 +134,9 @@ class Oracle {
   /// The version that a restart must at least bring back, if there is one.
   const Attempt* required() const;
   const Attempt* find(Version version) const;
-  /// Does some rank not protect all that this version has?
-  bool asks_for_less(const RestoreEvent& event, Version version) const;
+  /// This version was damaged, and some rank does not protect all of it: what they do protect may
+  /// be left.
+  bool may_do_with_less(const RestoreEvent& event, Version version) const;
 
   void check_latest(Rank rank, std::optional<Version> latest, bool traces_left);
   void check_restore(const RestoreEvent& event, std::size_t index);
