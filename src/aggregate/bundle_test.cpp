@@ -136,7 +136,7 @@ class BundleTest : public testing::Test {
   std::unique_ptr<store::Tier> nodes_ = store::make_local_tier(files_, "/node");
   std::unique_ptr<store::Tier> global_ =
       store::make_bundled_tier(store::make_local_tier(files_, "/global"));
-  codec::Chooser chooser_{{{}, "shuffle-zstd", 1e6}, os::system_clock()};
+  codec::Chooser chooser_{{{}, "shuffle-zstd", 1e6}};
   std::atomic<bool> cancelled_ = false;
   std::optional<std::size_t> damaged_;
 };

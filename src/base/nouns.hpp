@@ -72,8 +72,9 @@ enum class CodecId : std::uint16_t {
   delta2_bits = 11,
   delta3_bits = 12,
   lorenzo_bits = 13,
+  context_bits = 14,  ///< differences of neighbours, foretold by the one before
 };
-inline constexpr CodecId kLastCodec = CodecId::lorenzo_bits;
+inline constexpr CodecId kLastCodec = CodecId::context_bits;
 
 /// How blocks are named. The values are part of the file format.
 enum class HashKind : std::uint8_t { xxh3 = 0, md5 = 1, sha1 = 2, sha256 = 3 };

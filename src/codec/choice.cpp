@@ -19,20 +19,31 @@ constexpr std::string_view kAuto = "auto";
 /// Of a variable that have come, below which sampling costs more than it can save.
 constexpr std::uint64_t kWorthSampling = 16 << 20;
 /// Of an extent that is worth it by itself.
-constexpr std::size_t kLargeExtent = 3 << 20;
+constexpr std::size_t kLargeExtent = 1 << 20;
 /// The same, of a glance.
 constexpr std::uint64_t kWorthGlance = 128 << 10;
 constexpr double kDrift = 1.15;
 constexpr double kLeastDrift = 0.02;
+/// The same, of what is looked at.
+constexpr double kLeastLoudDrift = 0.1;
+constexpr double kLeastPartDrift = 0.05;
 /// In samples' worth of bytes encoded since the last sampling: the least that a drift waits, twice
-/// as much after each, up to the most; and what makes for a sampling without any. So samplings cost
-/// little even where the ratio never rests.
-constexpr std::uint64_t kSoonest = 24;
-constexpr std::uint64_t kMostPatience = 512;
+/// as much after each, four times after one that changed nothing, up to the most; and what makes
+/// for a sampling without any. So samplings cost little even where the ratio never rests.
+constexpr std::uint64_t kSoonest = 80;
+constexpr std::uint64_t kMostPatience = 2048;
 constexpr std::uint64_t kLatest = 4096;
 /// How many times as large as the extent that was sampled another may be before it is sampled, too:
 /// a small one shows little of what repeats.
 constexpr std::uint64_t kMuchLarger = 4;
+
+/// Machines are this much faster or slower than Appraiser says, at most; one extent may be, by
+/// chance, by so much; and it tells this much about all.
+constexpr double kMostPace = 8;
+constexpr double kMostSurprise = 2;
+constexpr double kLearning = 1.0 / 8;
+/// The same for the sizes of a variable.
+constexpr double kMostBias = 4;
 
 Result<void> check_codec(const std::string& name, const std::string& place) {
   if (name == kAuto || codec_named(name)) return {};
@@ -60,9 +71,14 @@ bool alike(Elements a, Elements b) {
 
 bool drifted(double now, double before) { return now > before * kDrift || before > now * kDrift; }
 
-/// Of encoded bytes for each raw one: what is next to nothing may change without a difference.
-bool part_drifted(double now, double before) {
-  return std::abs(now - before) > kLeastDrift && drifted(now, before);
+/// Of a part of all bytes: what is next to nothing may change without a difference.
+bool part_drifted(double now, double before, double least) {
+  return std::abs(now - before) > least && drifted(now, before);
+}
+
+bool is_another(const Look& now, const Look& before) {
+  return part_drifted(now.loud, before.loud, kLeastLoudDrift) ||
+         part_drifted(now.part, before.part, kLeastPartDrift);
 }
 
 /// What is known of a variable.
@@ -76,11 +92,13 @@ struct Variable {
   double bytes_per_second = 0;   ///< that it was sampled for
   std::uint64_t patience = kSoonest;
   std::uint64_t bytes_since = 0;  ///< encoded since it was sampled
-  double glance = 0;              ///< when it was sampled, of what is left raw
-  double part = 0;                ///< encoded bytes for each raw one; 0: not encoded since
+  double encode_s = 0;            ///< that the extent which was sampled should take; 0: not told
+  double encoded_bytes = 0;       ///< the same
+  Biases biases;
+  double part = 0;  ///< encoded bytes for each raw one; 0: not encoded since
   bool has_drifted = false;
   bool is_glanced = false;  ///< which counts until it is sampled
-  double loud = 0;          ///< when it was last looked at, the part that is not quiet
+  Look look;                ///< when it was chosen
 
   bool is_due(const Elements& now, std::size_t raw_bytes, double bandwidth) const {
     if (fixed) return false;
@@ -94,46 +112,52 @@ struct Variable {
   /// What an extent came to.
   void learn(double encoded_part) {
     if (part == 0) part = encoded_part;
-    has_drifted = has_drifted || part_drifted(encoded_part, part);
+    has_drifted = has_drifted || part_drifted(encoded_part, part, kLeastDrift);
+  }
+  /// What the extent came to that was sampled.
+  void learn_bias(double bytes) {
+    double& bias = biases.emplace(codec->id(), 1).first->second;
+    bias = std::clamp(bias * bytes / encoded_bytes, 1.0, kMostBias);
   }
   bool is_new() const { return !fixed && sample_bytes == 0 && !is_glanced; }
-  bool needs_glance(std::size_t raw_bytes) const {
+  bool wants_glance(std::size_t raw_bytes) const {
     if (fixed || sample_bytes > 0 || codec->id() == CodecId::raw) return false;
     return is_glanced || sums.raw_bytes + raw_bytes >= kWorthGlance;
   }
   /// Since it was last glanced at.
-  bool has_changed(double loud_now) const {
-    return !is_glanced || has_drifted || part_drifted(loud_now, loud);
+  bool has_changed(const Look& now) const {
+    return !is_glanced || has_drifted || is_another(now, look);
   }
-  const Codec* take_glance(const Codec* smallest, double loud_now) {
+  const Codec* take_glance(const Codec* smallest, const Look& now) {
     if (sample_bytes == 0) codec = smallest;  // else another thread has sampled it meanwhile
     is_glanced = true;
-    loud = loud_now;
+    look = now;
     part = 0;
     has_drifted = false;
     return codec;
   }
-  /// What is left raw always comes to the same, and what was quiet is encoded in the way of the
-  /// quiet: it must be looked at.
+  /// What is left raw always comes to the same, what was quiet is encoded in the way of the quiet,
+  /// and what was there again may be gone: it must be looked at.
   bool looks_new(const Elements& now, std::span<const std::byte> raw, Workspace& workspace) const {
-    if (!may_drift()) return false;
-    if (codec->id() == CodecId::raw)
-      return part_drifted(codec::glance(*codec, now, raw, workspace), glance);
-    return sample_bytes > 0 && part_drifted(loud_part(now, raw), loud);
+    return sample_bytes > 0 && may_drift() &&
+           is_another(codec::look(*codec, now, raw, workspace), look);
   }
   bool may_drift() const { return !fixed && bytes_since >= patience * sample_bytes; }
 
-  void take(const Sampled& sampled, const Elements& now, std::size_t raw_bytes, double bandwidth) {
+  void take(const Sampled& sampled, const Look& seen, const Elements& now, std::size_t raw_bytes,
+            double bandwidth) {
     const bool again = sample_bytes > 0 && alike(elements, now);
-    patience = again ? std::min(patience * 2, kMostPatience) : kSoonest;
+    const std::uint64_t longer = patience * (sampled.best == codec ? 4 : 2);
+    patience = again ? std::min(longer, kMostPatience) : kSoonest;
     codec = sampled.best;
     elements = now;
     sample_bytes = sampled.bytes;
     extent_bytes = raw_bytes;
     bytes_per_second = bandwidth;
     bytes_since = 0;
-    glance = sampled.glance;
-    loud = sampled.loud;
+    encode_s = sampled.encode_s;
+    encoded_bytes = sampled.encoded_bytes;
+    look = seen;
     part = 0;
     has_drifted = false;
     ++sums.samplings;
@@ -149,12 +173,16 @@ Result<void> check(const Wishes& wishes) {
 }
 
 struct Chooser::State {
-  State(Wishes w, os::Clock& c) : wishes(std::move(w)), clock(c) {
-    set_bandwidth(wishes.bytes_per_second);
-  }
+  explicit State(Wishes w) : wishes(std::move(w)) { set_bandwidth(wishes.bytes_per_second); }
 
   void set_bandwidth(double value) {
-    bandwidth = std::isfinite(value) ? std::max(value, 1.0) : 1e15;
+    rates.bytes_per_second = std::isfinite(value) ? std::max(value, 1.0) : 1e15;
+  }
+
+  /// What an extent took, of what was told.
+  void learn_pace(double ratio) {
+    const double now = rates.pace * std::clamp(ratio, 1 / kMostSurprise, kMostSurprise);
+    rates.pace = std::clamp(rates.pace + (now - rates.pace) * kLearning, 1 / kMostPace, kMostPace);
   }
 
   /// nullptr: auto.
@@ -176,43 +204,43 @@ struct Chooser::State {
   }
 
   const Wishes wishes;
-  os::Clock& clock;
   mutable std::mutex mutex;
-  double bandwidth = 0;
+  Rates rates;
   std::map<std::string, Variable, std::less<>> variables;
 };
 
-Chooser::Chooser(Wishes wishes, os::Clock& clock)
-    : state_(std::make_unique<State>(std::move(wishes), clock)) {}
+Chooser::Chooser(Wishes wishes) : state_(std::make_unique<State>(std::move(wishes))) {}
 
 Chooser::~Chooser() = default;
 
 const Codec& Chooser::choose(std::string_view variable, const Elements& elements,
                              std::span<const std::byte> raw, Workspace& workspace) {
   Variable known;
-  double bandwidth = 0;
+  Rates rates;
   {
     const std::lock_guard lock(state_->mutex);
     Variable& shared = state_->known(variable);
-    bandwidth = state_->bandwidth;
-    if (shared.is_new()) shared.codec = &unsampled(bandwidth);
+    rates = state_->rates;
+    if (shared.is_new()) shared.codec = &unsampled(rates.bytes_per_second);
     known = shared;
   }
   if (raw.size() < kLeastSampled) return *known.codec;
-  if (!known.is_due(elements, raw.size(), bandwidth) &&
+  if (!known.is_due(elements, raw.size(), rates.bytes_per_second) &&
       !known.looks_new(elements, raw, workspace)) {
-    if (!known.needs_glance(raw.size())) return *known.codec;
-    const double loud = loud_part(elements, raw);
-    if (!known.has_changed(loud)) return *known.codec;
+    if (!known.wants_glance(raw.size())) return *known.codec;
+    const Look now = look(*known.codec, elements, raw, workspace);
+    if (!known.has_changed(now)) return *known.codec;
     const Codec* const smallest = codec::smallest(elements, raw, workspace);
     const std::lock_guard lock(state_->mutex);
-    return *state_->known(variable).take_glance(smallest, loud);
+    return *state_->known(variable).take_glance(smallest, now);
   }
   const Codec* const former = known.sample_bytes > 0 ? known.codec : nullptr;
   // Others may choose meanwhile; two that sample the same variable at once both learn something.
-  const Sampled sampled = sample(elements, raw, bandwidth, former, workspace, state_->clock);
+  const Sampled sampled = sample(elements, raw, known.sums.raw_bytes + raw.size(), rates, former,
+                                 known.biases, workspace);
+  const Look seen = look(*sampled.best, elements, raw, workspace);
   const std::lock_guard lock(state_->mutex);
-  state_->known(variable).take(sampled, elements, raw.size(), bandwidth);
+  state_->known(variable).take(sampled, seen, elements, raw.size(), rates.bytes_per_second);
   return *sampled.best;
 }
 
@@ -222,6 +250,11 @@ void Chooser::learn(std::string_view variable, std::uint64_t raw_bytes, std::uin
   const auto found = state_->variables.find(variable);
   if (found == state_->variables.end() || raw_bytes == 0) return;
   Variable& known = found->second;
+  // Of the first extent since it was sampled, which is that one.
+  if (known.bytes_since == 0 && known.encode_s > 0 && raw_bytes == known.extent_bytes) {
+    state_->learn_pace(double(encode_ns) * 1e-9 / known.encode_s);
+    known.learn_bias(double(encoded_bytes));
+  }
   known.sums.raw_bytes += raw_bytes;
   known.sums.encoded_bytes += encoded_bytes;
   known.sums.encode_ns += encode_ns;

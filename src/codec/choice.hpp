@@ -6,7 +6,6 @@
 #include <belay/result.hpp>
 
 #include "codec/codec.hpp"
-#include "os/clock.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -43,8 +42,8 @@ struct Chosen {
 /// Thread-safe. Choices are kept for each variable.
 class Chooser {
  public:
-  /// REQUIRES: check(wishes). `clock` must outlive it.
-  Chooser(Wishes wishes, os::Clock& clock);
+  /// REQUIRES: check(wishes).
+  explicit Chooser(Wishes wishes);
   ~Chooser();
 
   /// For an extent of this variable, of which `raw` are the bytes. Tries codecs on a sample of it

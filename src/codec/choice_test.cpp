@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -45,17 +44,6 @@ Bytes noise(std::size_t bytes) {
   return bytes_of(values);
 }
 
-/// Time passes only by looking: all codecs take equally long.
-class StillClock final : public os::Clock {
- public:
-  std::uint64_t now_ns() override { return looks += step; }
-  std::int64_t wall_ns() override { return 0; }
-  void sleep_ns(std::uint64_t) override {}
-
-  std::atomic<std::uint64_t> looks = 0;
-  std::uint64_t step = 1;
-};
-
 Wishes at(double bytes_per_second) {
   Wishes wishes;
   wishes.bytes_per_second = bytes_per_second;
@@ -74,13 +62,17 @@ class ChooserTest : public ::testing::Test {
     return codec.name();
   }
 
+  Sampled sampled(const Elements& elements, const Bytes& raw, double bytes_per_second,
+                  const Codec* former) {
+    return sample(elements, raw, raw.size(), {bytes_per_second, 1}, former, {}, workspace_);
+  }
+
   static std::uint32_t samplings(const Chooser& chooser) {
     std::uint32_t sum = 0;
     for (const Chosen& chosen : chooser.chosen()) sum += chosen.samplings;
     return sum;
   }
 
-  StillClock clock_;
   Workspace workspace_;
 };
 
@@ -105,8 +97,7 @@ TEST(CodecWishes, OfUnknownCodecsAreRefusedWithTheNearestName) {
 
 TEST_F(ChooserTest, FollowsTheFirstRuleThatFits) {
   Chooser chooser({.rules = {{"rho[0]", "lz4"}, {"rh?", "delta2-zstd"}, {"u/*", "raw"}},
-                   .otherwise = "zstd-long"},
-                  clock_);
+                   .otherwise = "zstd-long"});
   const Bytes raw = field(100000);
   EXPECT_EQ(encode(chooser, "rho[0]", kDoubles, raw), "lz4");
   EXPECT_EQ(encode(chooser, "rho", kDoubles, raw), "delta2-zstd");
@@ -116,16 +107,13 @@ TEST_F(ChooserTest, FollowsTheFirstRuleThatFits) {
   EXPECT_EQ(samplings(chooser), 0u);
 }
 
-TEST_F(ChooserTest, LeavesNoiseAsItIsAfterFewTries) {
-  Chooser chooser({}, clock_);
+TEST_F(ChooserTest, LeavesNoiseAsItIs) {
+  Chooser chooser({});
   EXPECT_EQ(encode(chooser, "noise", kDoubles, noise(4 << 20)), "raw");
-  // Two looks for each codec on little and on more: shuffle-lz4, shuffle-zstd, delta1-zstd, lz4;
-  // and for zstd-long.
-  EXPECT_LE(clock_.looks, 4u * 4 + 2);
 }
 
 TEST_F(ChooserTest, TakesDifferencesForSmoothFields) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   const auto name = encode(chooser, "t", kDoubles, field(kLarge));
   EXPECT_TRUE(name == "delta1-zstd" || name == "delta2-zstd") << name;
 }
@@ -139,16 +127,15 @@ TEST_F(ChooserTest, TakesAllDimensionsWhereThatIsSmallest) {
   for (std::size_t y = 0; y < kRow; ++y)
     for (std::size_t x = 0; x < kRow; ++x)
       rows[y * kRow + x] = along[x] + static_cast<std::uint32_t>(y * y * 977 + random() % 4);
-  Chooser chooser({}, clock_);
-  EXPECT_EQ(
-      encode(
-          chooser, "map",
-          {.number = Elements::Number::integer, .bytes = 4, .dimensions = 2, .shape = {kRow, kRow}},
-          bytes_of(rows)),
-      "lorenzo-zstd");
+  Chooser chooser({});
+  const auto name = encode(
+      chooser, "map",
+      {.number = Elements::Number::integer, .bytes = 4, .dimensions = 2, .shape = {kRow, kRow}},
+      bytes_of(rows));
+  EXPECT_TRUE(name == "lorenzo-zstd" || name == "lorenzo-bits") << name;
 }
 
-TEST_F(ChooserTest, TakesLeadsOfAWalkAndKeepsAFormerChoiceThatIsAsGood) {
+TEST_F(ChooserTest, TakesDifferencesOfAWalkAndKeepsAFormerChoiceThatIsAsGood) {
   std::mt19937_64 random(5);
   std::vector<std::uint32_t> walk(50000, 1u << 30);
   for (std::size_t i = 1; i < walk.size(); ++i)
@@ -156,30 +143,28 @@ TEST_F(ChooserTest, TakesLeadsOfAWalkAndKeepsAFormerChoiceThatIsAsGood) {
   const Bytes raw = bytes_of(walk);
   const Elements elements{.number = Elements::Number::integer, .bytes = 4};
   const auto best = [&](std::string_view former) {
-    return sample(elements, raw, 1e5, codec_named(former), workspace_, clock_).best->name();
+    return sampled(elements, raw, 1e5, codec_named(former)).best->name();
   };
-  EXPECT_EQ(best("raw"), "delta1-bits");
-  EXPECT_EQ(best("shuffle-lz4"), "delta1-bits");
-  EXPECT_EQ(best("lorenzo-bits"), "lorenzo-bits") << "which is the same in one dimension";
+  EXPECT_EQ(best("raw").substr(0, 7), "delta1-");
+  EXPECT_EQ(best("shuffle-lz4").substr(0, 7), "delta1-");
+  EXPECT_EQ(best(best("raw")), best("raw"));
 }
 
 TEST_F(ChooserTest, WritesRawWhereNoCodecIsAsFastAsTheDevice) {
-  clock_.step = 1'000'000;
-  Chooser chooser(at(1e12), clock_);
+  Chooser chooser(at(1e12));
   EXPECT_EQ(encode(chooser, "t", kDoubles, field(kLarge)), "raw");
   EXPECT_EQ(encode(chooser, "small", kDoubles, field(100)), "raw");
 }
 
 TEST_F(ChooserTest, DoesNotSampleWhatIsSmall) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   EXPECT_EQ(encode(chooser, "step", kDoubles, field(1)), "shuffle-zstd");
   EXPECT_EQ(encode(chooser, "none", kDoubles, {}), "shuffle-zstd");
   EXPECT_EQ(samplings(chooser), 0u);
-  EXPECT_EQ(clock_.looks, 0u);
 }
 
 TEST_F(ChooserTest, RemembersAChoiceForTheVariable) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   const Bytes raw = field(kLarge);
   const auto first = encode(chooser, "t", kDoubles, raw);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(encode(chooser, "t", kDoubles, raw), first);
@@ -188,7 +173,7 @@ TEST_F(ChooserTest, RemembersAChoiceForTheVariable) {
 }
 
 TEST_F(ChooserTest, SamplesAnewWhenTheElementsChangeButNotWhenTheirNumberDoes) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   Elements elements = kDoubles;
   elements.dimensions = 1;
   for (std::uint64_t count = kLarge; count < kLarge + 10; ++count) {
@@ -202,7 +187,7 @@ TEST_F(ChooserTest, SamplesAnewWhenTheElementsChangeButNotWhenTheirNumberDoes) {
 }
 
 TEST_F(ChooserTest, SamplesAnewWhenAMuchLargerExtentComes) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   for (const auto& [bytes, expected] :
        {std::pair(3200000u, 1u), {9600000u, 1u}, {12800000u, 2u}, {13000000u, 2u}, {80000u, 2u}}) {
     encode(chooser, "t", kDoubles, noise(bytes));
@@ -213,7 +198,7 @@ TEST_F(ChooserTest, SamplesAnewWhenAMuchLargerExtentComes) {
 TEST_F(ChooserTest, TakesAsManyDifferencesAsMakeItSmaller) {
   std::vector<std::uint64_t> cubic(kLarge);
   for (std::size_t i = 0; i < cubic.size(); ++i) cubic[i] = i * i * i * 1001;
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   EXPECT_EQ(encode(chooser, "cubic", kDoubles, bytes_of(cubic)), "delta3-zstd");
 }
 
@@ -224,47 +209,46 @@ TEST_F(ChooserTest, WritesRawUnlessACodecSavesMoreThanAFewPerCent) {
     Bytes raw = noise(4 << 20);
     for (std::size_t i = 0; i < raw.size(); ++i)
       if (i % kRecord < constant) raw[i] = {};
-    Chooser chooser({}, clock_);
+    Chooser chooser({});
     EXPECT_EQ(encode(chooser, "records", records, raw) == "raw", constant == 1) << constant;
   }
 }
 
 TEST_F(ChooserTest, TriesASmallPartOfAVariable) {
   const Bytes raw = field(60000);
-  EXPECT_LE(sample(kDoubles, raw, 1e8, nullptr, workspace_, clock_).bytes, raw.size() / 4);
-  EXPECT_LE(sample(kDoubles, field(8192), 1e8, nullptr, workspace_, clock_).bytes, 65536u / 4);
+  EXPECT_LE(sampled(kDoubles, raw, 1e8, nullptr).bytes, raw.size() / 4);
+  EXPECT_LE(sampled(kDoubles, field(8192), 1e8, nullptr).bytes, 65536u / 4);
 }
 
 TEST_F(ChooserTest, TakesExtentsThatArePartsOfARecord) {
   for (const std::size_t bytes : {40000u, 262144u, 4000000u})
     for (const std::size_t record :
          {bytes / 4 - 1, bytes / 4 + 1, bytes - 1, bytes + 1, 3 * bytes}) {
-      Chooser chooser({}, clock_);
+      Chooser chooser({});
       const Elements records{.bytes = static_cast<std::uint32_t>(record)};
       const Bytes raw = noise(bytes);
       for (int i = 0; i < 4; ++i) encode(chooser, "records", records, raw);
-      EXPECT_LE(sample(records, raw, 1e8, nullptr, workspace_, clock_).bytes, bytes / 4);
+      EXPECT_LE(sampled(records, raw, 1e8, nullptr).bytes, bytes / 4);
     }
 }
 
 TEST_F(ChooserTest, SamplesAnewOnceTheRatioHasDrifted) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   const Bytes smooth = field(kLarge);
   const Bytes rough = noise(8 * kLarge);
   const auto first = encode(chooser, "t", kDoubles, smooth);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(encode(chooser, "t", kDoubles, smooth), first);
-  EXPECT_EQ(encode(chooser, "t", kDoubles, rough), first);
-  EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw");
+  EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw") << "at once: it is looked at";
   EXPECT_EQ(samplings(chooser), 2u);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(encode(chooser, "t", kDoubles, rough), "raw");
-  EXPECT_EQ(encode(chooser, "t", kDoubles, smooth), first) << "at once: what is raw is looked at";
+  EXPECT_EQ(encode(chooser, "t", kDoubles, smooth), first);
   EXPECT_EQ(samplings(chooser), 3u);
 }
 
 TEST_F(ChooserTest, SamplesWhatHasGrownLoudBeforeItIsEncoded) {
   std::vector<std::uint64_t> still(kLarge, 5);
   for (std::size_t i = 0; i < kLarge / 10; ++i) still[i] = i * i * 977;
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   for (int i = 0; i < 4; ++i) encode(chooser, "t", kDoubles, bytes_of(still));
   EXPECT_EQ(samplings(chooser), 1u);
   encode(chooser, "t", kDoubles, noise(8 * kLarge));
@@ -272,26 +256,26 @@ TEST_F(ChooserTest, SamplesWhatHasGrownLoudBeforeItIsEncoded) {
 }
 
 TEST_F(ChooserTest, TakesTheSmallestAtAGlanceWhereThereIsLittle) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   std::vector<std::uint64_t> ramp(40000);
   for (std::size_t i = 0; i < ramp.size(); ++i) ramp[i] = i * 1000003;
-  EXPECT_EQ(encode(chooser, "ramp", kDoubles, bytes_of(ramp)), "delta1-zstd");
+  EXPECT_EQ(encode(chooser, "ramp", kDoubles, bytes_of(ramp)), "context-bits");
   EXPECT_EQ(encode(chooser, "noise", kDoubles, noise(8 * ramp.size())), "shuffle-zstd");
   EXPECT_EQ(samplings(chooser), 0u);
-  EXPECT_EQ(clock_.looks, 0u);
 }
 
 TEST_F(ChooserTest, GlancesAgainWhenThatHasDrifted) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   std::vector<std::uint64_t> ramp(40000);
   for (std::size_t i = 0; i < ramp.size(); ++i) ramp[i] = i * 1000003;
   encode(chooser, "t", kDoubles, noise(8 * ramp.size()));
-  EXPECT_EQ(encode(chooser, "t", kDoubles, bytes_of(ramp)), "shuffle-zstd");
-  EXPECT_EQ(encode(chooser, "t", kDoubles, bytes_of(ramp)), "delta1-zstd");
+  EXPECT_EQ(encode(chooser, "t", kDoubles, noise(8 * ramp.size())), "shuffle-zstd");
+  encode(chooser, "t", kDoubles, bytes_of(ramp));
+  EXPECT_EQ(encode(chooser, "t", kDoubles, bytes_of(ramp)), "context-bits");
 }
 
 TEST_F(ChooserTest, SamplesWhatIsLittleEachTimeOnceItHasBecomeMuch) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   const Bytes raw = field(40000);
   for (int i = 0; i < 60; ++i) encode(chooser, "t", kDoubles, raw);
   EXPECT_EQ(samplings(chooser), 1u);
@@ -300,12 +284,12 @@ TEST_F(ChooserTest, SamplesWhatIsLittleEachTimeOnceItHasBecomeMuch) {
 TEST_F(ChooserTest, LooksWhereAFieldIsNotQuiet) {
   std::vector<std::uint64_t> front(2 << 20, 5);
   for (std::size_t i = 1200000; i < 1400000; ++i) front[i] = i * i * 977;
-  EXPECT_EQ(sample(kDoubles, bytes_of(front), 1e8, nullptr, workspace_, clock_).best->name(),
-            "delta2-zstd");
+  const auto name = sampled(kDoubles, bytes_of(front), 1e8, nullptr).best->name();
+  EXPECT_TRUE(name == "delta2-zstd" || name == "delta3-zstd") << name;
 }
 
 TEST_F(ChooserTest, SamplesRarelyWhereTheRatioNeverRests) {
-  Chooser chooser({}, clock_);
+  Chooser chooser({});
   const Bytes smooth = field(30000);
   const Bytes steep = field(30000, 0.3);
   for (int i = 0; i < 400; ++i) encode(chooser, "t", kDoubles, i / 3 % 2 ? smooth : steep);
@@ -313,8 +297,7 @@ TEST_F(ChooserTest, SamplesRarelyWhereTheRatioNeverRests) {
 }
 
 TEST_F(ChooserTest, SamplesAnewWhenTheDeviceBecomesFast) {
-  clock_.step = 2'000'000;
-  Chooser chooser(at(100e6), clock_);
+  Chooser chooser(at(100e6));
   const Bytes raw = field(kLarge);
   EXPECT_NE(encode(chooser, "t", kDoubles, raw), "raw");
   chooser.set_bandwidth(1e13);
@@ -324,14 +307,14 @@ TEST_F(ChooserTest, SamplesAnewWhenTheDeviceBecomesFast) {
 
 TEST_F(ChooserTest, TakesAnyBandwidth) {
   for (const double odd : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
-    Chooser chooser(at(odd), clock_);
+    Chooser chooser(at(odd));
     encode(chooser, "t", kDoubles, field(kLarge));
     EXPECT_EQ(samplings(chooser), 1u);
   }
 }
 
 TEST_F(ChooserTest, TellsWhatCameOfItByName) {
-  Chooser chooser({.rules = {{"b", "raw"}}}, clock_);
+  Chooser chooser({.rules = {{"b", "raw"}}});
   const Bytes raw = field(kLarge);
   encode(chooser, "b", kDoubles, raw);
   encode(chooser, "a", kDoubles, raw);
@@ -349,7 +332,7 @@ TEST_F(ChooserTest, TellsWhatCameOfItByName) {
 }
 
 TEST_F(ChooserTest, ServesThreadsAtOnce) {
-  Chooser chooser({}, os::system_clock());
+  Chooser chooser({});
   const Bytes raw = field(20000);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

@@ -33,10 +33,12 @@ std::span<const Codec* const> all_codecs() {
                                       Form::zstd_leads);
   static const PlaneCodec lorenzo_bits(CodecId::lorenzo_bits, "lorenzo-bits", Transform::lorenzo,
                                        Form::zstd_leads);
-  static const std::array<const Codec*, 13> codecs = {
-      &raw,         &lz4,          &shuffle_lz4, &shuffle_zstd, &delta1_zstd,
-      &delta2_zstd, &lorenzo_zstd, &zstd_long,   &delta3_zstd,  &delta1_bits,
-      &delta2_bits, &delta3_bits,  &lorenzo_bits};
+  static const PlaneCodec context_bits(CodecId::context_bits, "context-bits", Transform::context,
+                                       Form::zstd_leads);
+  static const std::array<const Codec*, 14> codecs = {
+      &raw,         &lz4,          &shuffle_lz4,  &shuffle_zstd, &delta1_zstd,
+      &delta2_zstd, &lorenzo_zstd, &zstd_long,    &delta3_zstd,  &delta1_bits,
+      &delta2_bits, &delta3_bits,  &lorenzo_bits, &context_bits};
   return codecs;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/leads.hpp"
 
+#include "codec/contexts.hpp"
 #include "codec/kernels.hpp"
 #include "codec/number_loops.hpp"
 
@@ -32,26 +33,49 @@ void for_tiles(const Layout& layout, std::size_t numbers, Visit visit) {
     visit(first, std::min(tile, numbers - first));
 }
 
-}  // namespace
+/// `use` of what makes residuals of numbers, and numbers of residuals.
+template <class Use>
+void with_residuals(const Layout& layout, std::size_t numbers, Workspace& workspace, Use use) {
+  if (layout.by_context) return use(Contexts(layout.differences, numbers, workspace));
+  use(Residuals(layout.differences, best_kernels()));
+}
 
-bool append_leads(const Layout& layout, std::span<const std::byte> raw, Filling& filling,
-                  Workspace& workspace, Compressor& compressor) {
+struct Packed {
+  std::span<const std::byte> leads;
+  std::span<const std::byte> bits;
+};
+
+/// In memory that is the workspace's scratch.
+Packed pack(const Layout& layout, std::span<const std::byte> raw, Workspace& workspace) {
   const std::size_t number = layout.differences.number_bytes;
   const std::size_t numbers = numbers_of(layout, raw.size());
   const Kernels& kernels = best_kernels();
-  const Residuals residuals(layout.differences, kernels);
   const auto scratch =
       workspace.scratch(kTileBytes + numbers + numbers * number + Kernels::kBitsRoom);
   const auto tile = scratch.first(kTileBytes);
   const auto leads = scratch.subspan(kTileBytes, numbers);
   std::byte* const bits = leads.data() + numbers;
   std::uint64_t filled = 0;
-  for_tiles(layout, numbers, [&](std::size_t first, std::size_t count) {
-    residuals.take(raw.data(), first, count, tile.data());
-    filled = kernels.of(number).pack(count, tile.data(), leads.data() + first, bits, filled);
+  with_residuals(layout, numbers, workspace, [&](auto residuals) {
+    for_tiles(layout, numbers, [&](std::size_t first, std::size_t count) {
+      residuals.take(raw.data(), first, count, tile.data());
+      filled = kernels.of(number).pack(count, tile.data(), leads.data() + first, bits, filled);
+    });
   });
-  return append_plane(compressor, leads, filling) &&
-         filling.append({bits, static_cast<std::size_t>((filled + 7) / 8)});
+  return {leads, {bits, static_cast<std::size_t>((filled + 7) / 8)}};
+}
+
+}  // namespace
+
+bool append_leads(const Layout& layout, std::span<const std::byte> raw, Filling& filling,
+                  Workspace& workspace, Compressor& compressor) {
+  const Packed packed = pack(layout, raw, workspace);
+  return append_plane(compressor, packed.leads, filling) && filling.append(packed.bits);
+}
+
+double guess_leads(const Layout& layout, std::span<const std::byte> raw, Workspace& workspace) {
+  const Packed packed = pack(layout, raw, workspace);
+  return coded_bytes(packed.leads) + double(packed.bits.size());
 }
 
 bool take_leads(const Layout& layout, std::span<const std::byte>& encoded, std::span<std::byte> raw,
@@ -66,12 +90,13 @@ bool take_leads(const Layout& layout, std::span<const std::byte>& encoded, std::
   encoded = encoded.subspan(bits.size());
   if (*total % 8 != 0 && bits.back() >> (*total % 8) != std::byte{}) return false;
   const Kernels& kernels = best_kernels();
-  const Residuals residuals(layout.differences, kernels);
   std::uint64_t taken = 0;
-  for_tiles(layout, numbers, [&](std::size_t first, std::size_t count) {
-    taken = kernels.of(number).unpack(count, leads.data() + first, bits, taken,
-                                      raw.data() + first * number);
-    residuals.put_back(raw.data(), first, count);
+  with_residuals(layout, numbers, workspace, [&](auto residuals) {
+    for_tiles(layout, numbers, [&](std::size_t first, std::size_t count) {
+      taken = kernels.of(number).unpack(count, leads.data() + first, bits, taken,
+                                        raw.data() + first * number);
+      residuals.put_back(raw.data(), first, count);
+    });
   });
   if (layout.differences.big_endian) kernels.of(number).swap(numbers, raw.data());
   return true;

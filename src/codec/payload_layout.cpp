@@ -46,6 +46,7 @@ Differences strides_of(const Elements& elements, std::uint64_t numbers) {
 std::uint32_t repetitions(Transform transform) {
   switch (transform) {
     case Transform::delta1:
+    case Transform::context:
       return 1;
     case Transform::delta2:
       return 2;
@@ -99,6 +100,7 @@ Layout layout_for(Transform transform, const Elements& elements, std::size_t raw
     std::fill_n(strides.stride.begin(), strides.strides, nearest);
   }
   layout.differences = strides;
+  layout.by_context = transform == Transform::context;
   return layout;
 }
 
@@ -125,6 +127,7 @@ Result<Layout> decode_layout(Transform transform, std::span<const std::byte> enc
   if (encoded.size() < layout.header_bytes())
     return fail(Code::corruption, "the header is cut short");
   std::memcpy(differences.stride.data(), encoded.data() + 4, 8 * std::size_t{differences.strides});
+  layout.by_context = transform == Transform::context && differences.strides > 0;
   if (!is_sound(transform, layout, raw_bytes))
     return fail(Code::corruption, "the header is not that of {} raw bytes", raw_bytes);
   return layout;

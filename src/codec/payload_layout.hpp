@@ -15,11 +15,12 @@
 namespace belay::codec {
 
 /// Which transforms a codec makes before it compresses.
-enum class Transform { none, shuffle, delta1, delta2, delta3, lorenzo };
+enum class Transform { none, shuffle, delta1, delta2, delta3, lorenzo, context };
 
 struct Layout {
   std::uint32_t record_bytes = 1;  ///< 1 to 255
   Differences differences;         ///< no strides: the bytes as they are
+  bool by_context = false;         ///< residuals are what Contexts makes of the stride
 
   bool operator==(const Layout&) const = default;
 

@@ -5,6 +5,8 @@
 #include "codec/compressor.hpp"
 #include "codec/payload_layout.hpp"
 
+#include <functional>
+
 namespace belay::codec {
 
 /// What grows at the front of a buffer of fixed size.
@@ -23,6 +25,13 @@ bool append_plane(Compressor& compressor, std::span<const std::byte> plane, Fill
 /// Takes a plane from the front of `encoded`; false: it is damaged.
 bool take_plane(Compressor& compressor, std::span<const std::byte>& encoded,
                 std::span<std::byte> plane);
+
+/// Bytes that an entropy coder needs that knows how often each byte is there.
+double coded_bytes(std::span<const std::byte> plane);
+
+/// Visits the planes of all whole records of `raw`, until one visit is false, which is returned.
+bool for_planes(const Layout& layout, std::span<const std::byte> raw, Workspace& workspace,
+                const std::function<bool(std::span<const std::byte> plane)>& visit);
 
 /// All whole records of `raw`.
 bool append_planes(const Layout& layout, std::span<const std::byte> raw, Filling& filling,

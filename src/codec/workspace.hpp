@@ -28,6 +28,8 @@ class Workspace {
   std::span<std::byte> scratch(std::size_t bytes) { return scratch_.of(bytes); }
   /// The same, of memory that scratch() leaves alone: for what is kept of an extent.
   std::span<std::byte> kept(std::size_t bytes) { return kept_.of(bytes); }
+  /// And for what a transform remembers.
+  std::span<std::byte> table(std::size_t bytes) { return table_.of(bytes); }
   /// And two more, which codecs leave alone: for a part of an extent, and what codecs make of it.
   std::span<std::byte> sample(std::size_t bytes) { return sample_.of(bytes); }
   std::span<std::byte> trial(std::size_t bytes) { return trial_.of(bytes); }
@@ -51,6 +53,7 @@ class Workspace {
   Memory lz4_;
   Room scratch_;
   Room kept_;
+  Room table_;
   Room sample_;
   Room trial_;
 };

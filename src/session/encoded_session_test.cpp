@@ -112,8 +112,8 @@ TEST_P(EncodedSession, TheNextRunMayHaveAnotherCodec) {
 INSTANTIATE_TEST_SUITE_P(Codecs, EncodedSession,
                          testing::Values("auto", "lz4", "shuffle-lz4", "shuffle-zstd",
                                          "delta1-zstd", "delta2-zstd", "delta3-zstd",
-                                         "lorenzo-zstd", "delta1-bits", "lorenzo-bits", "zstd-long",
-                                         "field=lorenzo-zstd,*=raw"),
+                                         "lorenzo-zstd", "delta1-bits", "lorenzo-bits",
+                                         "context-bits", "zstd-long", "field=lorenzo-zstd,*=raw"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::erase_if(name, [](char c) { return !std::isalnum(c); });

@@ -71,20 +71,20 @@ Result<void> check_codecs(const Settings& settings) {
 
 constexpr double kGuessedShare = 200e6;  ///< of the global tier, bytes per second
 
-std::unique_ptr<codec::Chooser> make_global_chooser(const Settings& settings, os::Clock& clock) {
+std::unique_ptr<codec::Chooser> make_global_chooser(const Settings& settings) {
   const double there =
       settings.bandwidth ? static_cast<double>(*settings.bandwidth) : kGuessedShare;
-  return std::make_unique<codec::Chooser>(wishes_of(settings.codec, there), clock);
+  return std::make_unique<codec::Chooser>(wishes_of(settings.codec, there));
 }
 
 /// For segments, where the session writes them; null if they are raw.
-std::unique_ptr<codec::Chooser> make_chooser(const Settings& settings, os::Clock& clock) {
+std::unique_ptr<codec::Chooser> make_chooser(const Settings& settings) {
   constexpr double kGuessedDisk = 1e9;
-  if (settings.diskless()) return make_global_chooser(settings, clock);
+  if (settings.diskless()) return make_global_chooser(settings);
   if (settings.local_codec.all_raw()) return nullptr;
   const bool told = settings.bandwidth && !settings.has_global_tier();
   const double there = told ? static_cast<double>(*settings.bandwidth) : kGuessedDisk;
-  return std::make_unique<codec::Chooser>(wishes_of(settings.local_codec, there), clock);
+  return std::make_unique<codec::Chooser>(wishes_of(settings.local_codec, there));
 }
 
 Result<ResolvedOptions> resolve(const Seams& seams, Options options) {
@@ -307,9 +307,7 @@ Result<Session> prepare_head(const Seams& seams, detail::CoreParts parts, Divisi
   head.joined = std::move(division.joined);
   head.lines = std::move(division.lines);
   head.drain_lines = std::move(division.drain_lines);
-  head.make_chooser = [settings = head.settings, clock = seams.clock] {
-    return make_global_chooser(settings, *clock);
-  };
+  head.make_chooser = [settings = head.settings] { return make_global_chooser(settings); };
   head.encode_threads = encode_threads(head.settings, seams, static_cast<Rank>(head.lines.size()));
   head.drain_bytes = head.settings.staging_bytes.value_or(detail::kLeastStagingBytes);
   return Session(std::make_unique<detail::Head>(std::move(head)));
@@ -357,11 +355,11 @@ Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> grou
                vote::agree_on(*group, make_hasher(settings.hash, parts.claim.identity.seed)));
   parts.parallel = std::make_unique<os::Parallel>(hash_threads(seams, parts.claim.ranks_on_node));
   parts.read_threads = seams.read_threads;
-  parts.chooser = make_chooser(settings, *seams.clock);
+  parts.chooser = make_chooser(settings);
   parts.worker = make_worker(settings, seams);
   if (settings.has_global_tier()) {
     parts.drain_worker = make_drain_worker(seams);
-    parts.global_chooser = make_global_chooser(settings, *seams.clock);
+    parts.global_chooser = make_global_chooser(settings);
   }
   if (settings.has_global_tier() || parts.bundles) {
     parts.drain_threads = !seams.make_worker;

@@ -15,7 +15,7 @@ class Payloads(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             subprocess.run([sys.argv[1], directory], check=True, timeout=60)
             payloads = sorted(pathlib.Path(directory).glob("*.*"))
-            self.assertEqual(len(payloads), 13 * 9)
+            self.assertEqual(len(payloads), 14 * 9)
             for payload in payloads:
                 raw = payload.with_suffix("").read_bytes()
                 with self.subTest(payload.name):

@@ -10,7 +10,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
 from read_store import Reader, require  # noqa: E402
 
 RAW, LZ4, SHUFFLE_LZ4, SHUFFLE_ZSTD, DELTA1_ZSTD, DELTA2_ZSTD, LORENZO_ZSTD, ZSTD_LONG = 0, 2, 3, 4, 5, 6, 7, 8
-DELTA3_ZSTD, DELTA1_BITS, DELTA2_BITS, DELTA3_BITS, LORENZO_BITS = 9, 10, 11, 12, 13
+DELTA3_ZSTD, DELTA1_BITS, DELTA2_BITS, DELTA3_BITS, LORENZO_BITS, CONTEXT_BITS = 9, 10, 11, 12, 13, 14
 ZSTD = ctypes.CDLL("libzstd.so.1")
 ZSTD.ZSTD_decompress.restype = ctypes.c_size_t
 ZSTD.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
@@ -59,6 +59,20 @@ def from_residuals(body, number, strides, order):
     return b"".join(value.to_bytes(number, order) for value in values)
 
 
+def from_contexts(body, number, stride, order):
+    count, mask = len(body) // number, (1 << 8 * number) - 1
+    bits = min(max(count.bit_length(), 8), 16)
+    table, values, differences = [0] * (1 << bits), [], []
+    for i in range(count):
+        folded = int.from_bytes(body[i * number:(i + 1) * number], "little")
+        context = differences[i - stride] if i >= stride else 0
+        place = ((context >> 3 * number) * 0x9E3779B97F4A7C15 & (1 << 64) - 1) >> 64 - bits
+        table[place] = table[place] + (folded >> 1 ^ (mask if folded & 1 else 0)) & mask
+        differences.append(table[place])
+        values.append((values[i - stride] if i >= stride else 0) + table[place] & mask)
+    return b"".join(value.to_bytes(number, order) for value in values)
+
+
 def take_plane(codec, reader, size):
     plane = reader.take(reader.decode("u32"))
     if len(plane) == 1:
@@ -95,8 +109,11 @@ def planes(codec, data, raw_bytes):
         for place in range(record if records else 0):
             body[place::record] = take_plane(codec, reader, records)
     require(reader.at == len(data), "bytes follow the last plane")
-    if strides:
-        body = from_residuals(body, number, strides, "big" if header["big_endian"] else "little")
+    order = "big" if header["big_endian"] else "little"
+    if strides and codec == CONTEXT_BITS:
+        body = from_contexts(body, number, strides[0], order)
+    elif strides:
+        body = from_residuals(body, number, strides, order)
     return bytes(body) + tail
 
 

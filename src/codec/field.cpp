@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/field.hpp"
+
+#include "codec/payload_layout.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace belay::codec {
+namespace {
+
+/// Of a sample from one place: large enough for what is there again to show, but not for much that
+/// is quiet.
+constexpr std::size_t kPiece = 32 << 10;
+constexpr std::size_t kLoudPiece = 8 << 10;
+constexpr std::size_t kPieces = 16;
+
+}  // namespace
+
+Field::Field(const Elements& elements, Piece raw)
+    : elements_(elements),
+      raw_(raw),
+      record_(layout_for(Transform::shuffle, elements, raw.size()).record_bytes),
+      groups_(std::min(record_, kGroup), raw.size()) {
+  for (std::size_t i = 0; i < kLooks; ++i) {
+    const std::size_t at = raw.size() / kGroup * (2 * i + 1) / (2 * kLooks) * kGroup;
+    if (at == 0 || at + kGroup > raw.size() || !groups_.is_quiet(raw.data() + at))
+      loud_[louds_++] = at;
+  }
+}
+
+std::size_t Field::least_piece() const {
+  const Differences strides = layout_for(Transform::lorenzo, elements_, raw_.size()).differences;
+  const std::size_t far = strides.strides == 0 ? 0 : strides.stride[strides.strides - 1];
+  const std::size_t rows = std::min(4 * far * strides.number_bytes, raw_.size() / 64);
+  return std::max(rows, louds_ < kLooks / 2 ? kLoudPiece : kPiece);
+}
+
+std::span<std::byte> Field::sample(double wanted, Workspace& workspace) const {
+  const std::size_t bytes = std::min(static_cast<std::size_t>(wanted), raw_.size() / 4);
+  const std::size_t pieces = std::clamp(bytes / least_piece(), std::size_t{1}, kPieces);
+  const std::size_t piece = std::max<std::size_t>(bytes / pieces / record_, 1) * record_;
+  const auto room = workspace.sample(pieces * piece);
+  std::byte* end = room.data();
+  for (std::size_t i = 0; i < pieces; ++i) {
+    const std::size_t place =
+        louds_ > 0 ? loud_[(2 * i + 1) * louds_ / (2 * pieces)] : raw_.size() / 2;
+    const std::size_t first = std::min(place - std::min(place, piece / 2), raw_.size() - piece);
+    const Piece taken = raw_.subspan(first / record_ * record_, piece);
+    end = std::copy(taken.begin(), taken.end(), end);
+  }
+  return room;
+}
+
+Piece Field::loud_sample(double bytes, Workspace& workspace) const {
+  const std::span<std::byte> all = sample(bytes, workspace);
+  if (record_ > kGroup || is_loud_all_over()) return all;
+  // From the back, so that what a group is compared with is still in its place.
+  std::byte* front = all.data() + all.size() / kGroup * kGroup;
+  std::byte* const end = front;
+  for (std::byte* group = end - kGroup; group > all.data(); group -= kGroup)
+    if (!groups_.is_quiet(group)) std::memmove(front -= kGroup, group, kGroup);
+  std::memmove(front -= kGroup, all.data(), kGroup);
+  const auto bytes_left = static_cast<std::size_t>(end - front);
+  return Piece(front, bytes_left).last(bytes_left / record_ * record_);
+}
+
+Piece Field::all_loud(std::size_t most, Workspace& workspace) const {
+  if (loud_bytes() > double(most) || raw_.size() < kLooks * kGroup) return {};
+  const auto room = workspace.sample(most + kGroup);
+  std::byte* end = room.data();
+  std::byte* const last = end + most;
+  for (std::size_t at = 0; at + kGroup <= raw_.size(); at += kGroup) {
+    if (at > 0 && groups_.is_quiet(raw_.data() + at)) continue;
+    if (end >= last) return {};
+    end = std::copy_n(raw_.begin() + static_cast<std::ptrdiff_t>(at), kGroup, end);
+  }
+  return room.first(static_cast<std::size_t>(end - room.data()));
+}
+
+}  // namespace belay::codec
