@@ -12,17 +12,6 @@
 namespace belay::bench {
 namespace {
 
-/// As CpuTimer: who else wants the processor is to decide neither speeds nor choices.
-class CpuClock final : public os::Clock {
- public:
-  std::uint64_t now_ns() override { return static_cast<std::uint64_t>(timer_.seconds() * 1e9); }
-  std::int64_t wall_ns() override { return os::system_clock().wall_ns(); }
-  void sleep_ns(std::uint64_t duration_ns) override { os::system_clock().sleep_ns(duration_ns); }
-
- private:
-  CpuTimer timer_;
-};
-
 /// Small variables of all ranks together.
 constexpr const char* kSmallName = "small variables";
 
@@ -67,14 +56,22 @@ struct ExtentHead {
 
 }  // namespace
 
-struct BelayWay::State {
-  State(std::string codec, double bytes_per_second)
-      : chooser({.rules = {}, .otherwise = std::move(codec), .bytes_per_second = bytes_per_second},
-                clock),
-        raw(kExtentBytes),
-        room(kExtentBytes) {}
+class BelayMemory {
+ public:
+  codec::Workspace workspace;
+  Bytes raw = Bytes(kExtentBytes);   ///< of one extent
+  Bytes room = Bytes(kExtentBytes);  ///< for what becomes of it
+  Bytes packed;
+};
 
-  void pack(const std::string& name, const codec::Elements& elements, Row row, Bytes& packed) {
+std::shared_ptr<BelayMemory> make_belay_memory() { return std::make_shared<BelayMemory>(); }
+
+struct BelayWay::State {
+  State(std::string codec, double bytes_per_second, std::shared_ptr<BelayMemory> shared)
+      : chooser({.rules = {}, .otherwise = std::move(codec), .bytes_per_second = bytes_per_second}),
+        memory(std::move(shared)) {}
+
+  void pack(const std::string& name, const codec::Elements& elements, Row row) {
     const std::uint64_t most = kExtentBytes / std::max<std::uint64_t>(elements.bytes, 1) *
                                std::max<std::uint64_t>(elements.bytes, 1);
     while (row.remaining() > 0) {
@@ -83,17 +80,18 @@ struct BelayWay::State {
       row.take(bytes, [&](std::span<const std::byte> piece) {
         to = std::copy(piece.begin(), piece.end(), to);
       });
-      put_extent(name, elements, std::span<const std::byte>(raw).first(bytes), packed);
+      put_extent(name, elements, std::span<const std::byte>(raw).first(bytes));
     }
   }
 
   void put_extent(const std::string& name, const codec::Elements& elements,
-                  std::span<const std::byte> extent, Bytes& packed) {
+                  std::span<const std::byte> extent) {
     const codec::Codec* codec = &chooser.choose(name, elements, extent, workspace);
     const auto to = std::span(room).first(extent.size());
-    const std::uint64_t begin = clock.now_ns();
+    const CpuTimer timer;
     std::optional<std::size_t> size = codec->encode(elements, extent, to, workspace);
-    chooser.learn(name, extent.size(), size.value_or(extent.size()), clock.now_ns() - begin);
+    chooser.learn(name, extent.size(), size.value_or(extent.size()),
+                  static_cast<std::uint64_t>(timer.seconds() * 1e9));
     if (!size) {
       codec = codec::codec_of(CodecId::raw);
       size = codec->encode(elements, extent, to, workspace);
@@ -122,29 +120,29 @@ struct BelayWay::State {
     }
   }
 
-  CpuClock clock;
   codec::Chooser chooser;
-  codec::Workspace workspace;
-  Bytes raw;   ///< of one extent
-  Bytes room;  ///< for what becomes of it
+  const std::shared_ptr<BelayMemory> memory;
+  codec::Workspace& workspace = memory->workspace;
+  Bytes& raw = memory->raw;
+  Bytes& room = memory->room;
+  Bytes& packed = memory->packed;
 };
 
-BelayWay::BelayWay(std::string codec, double bytes_per_second)
-    : state_(std::make_unique<State>(std::move(codec), bytes_per_second)) {}
+BelayWay::BelayWay(std::string codec, double bytes_per_second, std::shared_ptr<BelayMemory> memory)
+    : state_(std::make_unique<State>(std::move(codec), bytes_per_second, std::move(memory))) {}
 
 BelayWay::~BelayWay() = default;
 
-Bytes BelayWay::pack(std::span<const Checkpoint> ranks) {
-  Bytes packed;
+std::span<const std::byte> BelayWay::pack(std::span<const Checkpoint> ranks) {
+  state_->packed.clear();
   Row small;
   for (const MergedVariable& variable : match_variables(ranks))
     if (variable.is_small)
       for (const Variable* part : variable.ranks) small.append(*part);
     else
-      state_->pack(variable.name, codec::elements_of(variable.type, variable.shape), Row(variable),
-                   packed);
-  state_->pack(kSmallName, {}, std::move(small), packed);
-  return packed;
+      state_->pack(variable.name, codec::elements_of(variable.type, variable.shape), Row(variable));
+  state_->pack(kSmallName, {}, std::move(small));
+  return state_->packed;
 }
 
 void BelayWay::unpack(std::span<const std::byte> packed, std::span<Checkpoint> ranks) {
@@ -158,11 +156,10 @@ void BelayWay::unpack(std::span<const std::byte> packed, std::span<Checkpoint> r
   state_->unpack(reader, packed, std::move(small));
 }
 
-Bytes BelayWay::pack(const MergedVariable& variable) {
-  Bytes packed;
-  state_->pack(variable.name, codec::elements_of(variable.type, variable.shape), Row(variable),
-               packed);
-  return packed;
+std::span<const std::byte> BelayWay::pack(const MergedVariable& variable) {
+  state_->packed.clear();
+  state_->pack(variable.name, codec::elements_of(variable.type, variable.shape), Row(variable));
+  return state_->packed;
 }
 
 void BelayWay::unpack(std::span<const std::byte> packed, const MergedVariable& variable) {

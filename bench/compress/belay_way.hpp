@@ -19,18 +19,24 @@ struct Choice {
   unsigned samplings = 0;
 };
 
+/// Buffers and contexts of codecs. Ways that share them, one after the other, are measured as in a
+/// process that has written before: what the kernel takes for new pages is not the codecs'.
+class BelayMemory;
+std::shared_ptr<BelayMemory> make_belay_memory();
+
 /// One aggregator, from the first version to the last: choices are remembered.
 class BelayWay {
  public:
   /// `codec`: "auto", or one of codec_names() for all variables.
-  BelayWay(std::string codec, double bytes_per_second);
+  BelayWay(std::string codec, double bytes_per_second,
+           std::shared_ptr<BelayMemory> memory = make_belay_memory());
   ~BelayWay();
 
-  /// As pack() and unpack() of schemes.hpp.
-  Bytes pack(std::span<const Checkpoint> ranks);
+  /// As pack() and unpack() of schemes.hpp; what is packed lies in the memory until the next time.
+  std::span<const std::byte> pack(std::span<const Checkpoint> ranks);
   void unpack(std::span<const std::byte> packed, std::span<Checkpoint> ranks);
   /// The same for one variable.
-  Bytes pack(const MergedVariable& variable);
+  std::span<const std::byte> pack(const MergedVariable& variable);
   void unpack(std::span<const std::byte> packed, const MergedVariable& variable);
   std::vector<Choice> choices() const;
 

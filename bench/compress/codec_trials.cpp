@@ -54,7 +54,7 @@ struct Measured {
 };
 
 void measure_belay(BelayWay& way, const Subject& subject, Measured& measured) {
-  Bytes packed;
+  std::span<const std::byte> packed;
   measured.encode_s.push_back(seconds_of([&] { packed = way.pack(subject.variable); }));
   measured.decode_s.push_back(seconds_of([&] { way.unpack(packed, subject.room); }));
   measured.encoded_bytes = packed.size();
@@ -83,6 +83,7 @@ Json row_of(const Subject& subject, const std::string& codec, const Measured& me
           {"bytes", subject.bytes},
           {"encoded_bytes", measured.encoded_bytes},
           {"encode_s", median(measured.encode_s)},
+          {"encode_turns_s", measured.encode_s},
           {"decode_s", median(measured.decode_s)}};
 }
 
@@ -92,9 +93,10 @@ void try_belay(const std::vector<Subject>& subjects, int repetitions, Json& rows
   names.push_back("auto");
   std::vector<std::vector<Measured>> measured(names.size(), std::vector<Measured>(subjects.size()));
   std::vector<std::string> chosen(subjects.size());
+  const auto memory = make_belay_memory();
   for (int turn = 0; turn < repetitions; ++turn) {
     std::deque<BelayWay> ways;
-    for (const std::string& name : names) ways.emplace_back(name, kBandwidth);
+    for (const std::string& name : names) ways.emplace_back(name, kBandwidth, memory);
     for (std::size_t i = 0; i < subjects.size(); ++i)
       for (std::size_t k = 0; k < names.size(); ++k)
         measure_belay(ways[k], subjects[i], measured[k][i]);
@@ -126,7 +128,7 @@ Json try_codecs(const std::vector<Moment>& moments, const TrialSettings& setting
     }
   }
   Json rows = Json::array();
-  try_belay(subjects, settings.repetitions, rows);
+  try_belay(subjects, settings.codec_repetitions, rows);
   for (const Subject& subject : subjects)
     for (const Pass* pass : {&fpc(), &fpzip(), &lz(), &gzip()})
       if (pass->takes(subject.variable.type)) {

@@ -38,13 +38,13 @@ struct Outcome {
 
 /// One way with one set.
 struct Way {
-  std::function<Bytes(Ranks)> pack;
+  std::function<std::span<const std::byte>(Ranks)> pack;
   std::function<void(std::span<const std::byte>, std::span<Checkpoint>)> unpack;
 };
 
 void add_set(Ranks ranks, const Way& way, std::span<Checkpoint> room, Outcome& outcome) {
   const CpuTimer packing;
-  const Bytes packed = way.pack(ranks);
+  const std::span<const std::byte> packed = way.pack(ranks);
   outcome.pack_s.back() += packing.seconds();
   outcome.packed_bytes += packed.size();
   const CpuTimer unpacking;
@@ -69,7 +69,7 @@ class SetTrials {
       // A job has one aggregator for each set, from its first version to its last.
       std::deque<BelayWay> aggregators;
       for (std::size_t first = 0; first < moments_[0].ranks.size(); first += set_ranks_)
-        aggregators.emplace_back("auto", kBandwidth);
+        aggregators.emplace_back("auto", kBandwidth, memory_);
       for (std::size_t i = 0; i < moments_.size(); ++i) {
         for (const Scheme& scheme : all_schemes(settings_.quick))
           if (turn == 0 || is_best(scheme, i)) try_scheme(scheme, i);
@@ -92,10 +92,12 @@ class SetTrials {
   }
 
   void try_scheme(const Scheme& scheme, std::size_t moment) {
-    const Way way = {[&](Ranks ranks) { return pack(ranks, scheme); },
-                     [&](std::span<const std::byte> packed, std::span<Checkpoint> ranks) {
-                       unpack(packed, scheme, ranks);
-                     }};
+    Bytes packed;
+    const Way way = {
+        [&](Ranks ranks) { return std::span<const std::byte>(packed = pack(ranks, scheme)); },
+        [&](std::span<const std::byte> packed, std::span<Checkpoint> ranks) {
+          unpack(packed, scheme, ranks);
+        }};
     try_sets(moment, outcomes_[moment][scheme.name()], [&](std::size_t) { return way; });
   }
 
@@ -149,6 +151,7 @@ class SetTrials {
   const std::vector<Moment>& moments_;
   const std::size_t set_ranks_;
   const TrialSettings& settings_;
+  const std::shared_ptr<BelayMemory> memory_ = make_belay_memory();
   std::vector<std::vector<Checkpoint>> rooms_;
   std::vector<std::map<std::string, Outcome>> outcomes_;  ///< by moment and scheme
 };

@@ -18,6 +18,7 @@ inline constexpr double kBandwidth = 200e6;  ///< of the global tier for one wri
 struct TrialSettings {
   std::vector<int> set_sizes;  ///< ranks that are merged
   int repetitions = 3;
+  int codec_repetitions = 7;  ///< they take little
   bool quick = false;
 };
 
@@ -27,7 +28,8 @@ struct TrialSettings {
 Json try_schemes(const std::vector<Moment>& moments, const TrialSettings& settings);
 
 /// A row for each moment, variable of all ranks, and codec: {application, when, variable, type,
-/// codec, bytes, encoded_bytes, encode_s, decode_s}; `type` is float, integer or other.
+/// codec, bytes, encoded_bytes, encode_s, encode_turns_s, decode_s}; `type` is float, integer or
+/// other.
 /// `auto` is one of the codecs; it samples in the first moment, and has `chosen` as well.
 Json try_codecs(const std::vector<Moment>& moments, const TrialSettings& settings);
 
