@@ -66,6 +66,7 @@ class ArrayRead {
 
   Result<void> check() const;
   ArrayType array() const;
+  std::vector<Field> fields() const;
   Result<void> read(const TakeBytes& take);
 
  private:
@@ -110,6 +111,12 @@ ArrayType ArrayRead::array() const {
       {ElementKind::opaque, static_cast<std::uint32_t>(H5Tget_size(type_.id())), ""},
       Shape(std::move(extents))};
   return array.bytes() == opaque.bytes() ? array : opaque;
+}
+
+/// Only those that are all that there is to say of the element.
+std::vector<Field> ArrayRead::fields() const {
+  std::vector<Field> fields = fields_of(type_.id());
+  return are_fields(fields, array().type.bytes) ? fields : std::vector<Field>();
 }
 
 hsize_t ArrayRead::bytes_below(std::size_t dimension) const {
@@ -174,8 +181,7 @@ Result<void> ArrayRead::read(const TakeBytes& take) {
 }  // namespace
 
 Result<void> read_hdf5_array(const std::string& path, const std::string& dataset,
-                             const std::function<Result<void>(const ArrayType&)>& begin,
-                             const TakeBytes& take) {
+                             const BeginArray& begin, const TakeBytes& take) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   const Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
   if (!file.valid()) return fail(Code::corruption, "the HDF5 library cannot open its file");
@@ -186,7 +192,7 @@ Result<void> read_hdf5_array(const std::string& path, const std::string& dataset
   if (!opened.valid()) return fail(Code::not_found, "there is no such dataset in its file");
   ArrayRead array(opened.id());
   BELAY_TRY(array.check());
-  BELAY_TRY(begin(array.array()));
+  BELAY_TRY(begin(array.array(), array.fields()));
   return array.read(take);
 }
 

@@ -43,6 +43,10 @@ std::optional<Variable> LayoutWalk::contiguous(hid_t dataset, hid_t properties,
   const hsize_t bytes = H5Dget_storage_size(dataset);
   if (offset == HADDR_UNDEF || bytes < kLeastVariableBytes) return {};
   variable.ranges = {{offset, bytes}};
+  // Of texts of variable length the library tells the size of a pointer in memory.
+  const auto elements = ArrayType{ElementType(), variable.shape}.bytes().value_or(0);
+  if (variable.type.name == kReference && elements > 0 && bytes % elements == 0)
+    variable.type.bytes = static_cast<std::uint32_t>(bytes / elements);
   return variable;
 }
 
