@@ -20,7 +20,7 @@ Layout find_layout(const SourceBytes& file);
 Result<Layout> find_hdf5_layout(const SourceBytes& file);
 /// netCDF's classic formats CDF-1, CDF-2 and CDF-5.
 Result<Layout> find_netcdf_layout(const SourceBytes& file);
-/// One of its variables, however small. not_found: there is no such, or it is empty.
+/// One of its variables, however small. not_found: there is no such.
 Result<Variable> find_netcdf_variable(const SourceBytes& file, const std::string& name);
 
 using BeginArray =

@@ -6,6 +6,7 @@
 #include "base/try.hpp"
 #include "files/hdf5_handle.hpp"
 #include "files/hdf5_types.hpp"
+#include "files/hdf5_witness.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -183,7 +184,9 @@ Result<void> ArrayRead::read(const TakeBytes& take) {
 Result<void> read_hdf5_array(const std::string& path, const std::string& dataset,
                              const BeginArray& begin, const TakeBytes& take) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  const Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  BELAY_ASSIGN(const SourceBytes bytes, SourceBytes::open(path));
+  Hdf5Witness witness(bytes);  // which opens what its writer never closed, too
+  const Hdf5File file(witness.open());
   if (!file.valid()) return fail(Code::corruption, "the HDF5 library cannot open its file");
   const Hdf5Properties access(H5Pcreate(H5P_DATASET_ACCESS));
   if (!access.valid() || H5Pset_elink_cb(access.id(), refuse_link, nullptr) < 0)

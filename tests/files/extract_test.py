@@ -179,6 +179,18 @@ class ExtractVariables(SetCase):
         self.assertTrue((whole["rank-0/f.h5:x"][()] == numpy.arange(500.0)).all())
         self.assertGreater(whole["rank-0/f.h5:"].size, 1 << 28)
 
+    def test_of_a_file_that_its_writer_never_closed(self):
+        with self.write("closed.h5", libver="latest") as file:
+            grown = file.create_dataset("x", (0, 50), "f8", maxshape=(None, 50), chunks=(10, 50))
+            file.swmr_mode = True
+            grown.resize((40, 50))
+            grown[...] = numpy.arange(2000).reshape(40, 50)
+            file.flush()
+            (self.files / "f.h5").write_bytes((self.files / "closed.h5").read_bytes())
+        packed = self.assert_round_trip()
+        self.assertEqual((packed["variables"], packed["uncut"]), (2, []))
+        self.assertTrue((self.extract("f.h5:x") == numpy.arange(2000).reshape(40, 50)).all())
+
     def test_of_a_set_of_many_files_each_gives_its_own(self):
         for rank in range(4):
             with self.write(f"r{rank}.h5") as file:
