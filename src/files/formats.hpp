@@ -2,6 +2,7 @@
 // The file formats whose variables can be cut out: one finder each.
 #pragma once
 
+#include "files/fields.hpp"
 #include "files/file_bytes.hpp"
 #include "files/layout.hpp"
 
@@ -19,16 +20,19 @@ Layout find_layout(const SourceBytes& file);
 Result<Layout> find_hdf5_layout(const SourceBytes& file);
 /// netCDF's classic formats CDF-1, CDF-2 and CDF-5.
 Result<Layout> find_netcdf_layout(const SourceBytes& file);
-/// One of its variables, however small. not_found: there is no such, or it is empty.
+/// One of its variables, however small. not_found: there is no such.
 Result<Variable> find_netcdf_variable(const SourceBytes& file, const std::string& name);
 
+using BeginArray =
+    std::function<Result<void>(const ArrayType& array, const std::vector<Field>& fields)>;
+
 /// A dataset of an HDF5 file as the whole array that it is, whatever its layout and filters:
-/// `begin` hears what it is, then `take` gets its elements in pieces, as the file's type has them.
+/// `begin` hears what it is and what its elements are made of, then `take` gets these in pieces, as
+/// the file's type has them.
 /// not_found: there is no such dataset in this file. unsupported: its elements are references or
 /// of variable length, lie in other files, or need a filter that is not there. For a child, as
 /// find_layout().
 Result<void> read_hdf5_array(const std::string& path, const std::string& dataset,
-                             const std::function<Result<void>(const ArrayType&)>& begin,
-                             const TakeBytes& take);
+                             const BeginArray& begin, const TakeBytes& take);
 
 }  // namespace belay::files

@@ -10,8 +10,7 @@ Result<Layout> find_hdf5_layout(const SourceBytes&) {
   return fail(Code::unsupported, "this build has no HDF5 library");
 }
 
-Result<void> read_hdf5_array(const std::string&, const std::string&,
-                             const std::function<Result<void>(const ArrayType&)>&,
+Result<void> read_hdf5_array(const std::string&, const std::string&, const BeginArray&,
                              const TakeBytes&) {
   return fail(Code::unsupported,
               "this build has no HDF5 library; `belay unpack` writes the file that it is in");

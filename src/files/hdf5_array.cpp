@@ -6,6 +6,7 @@
 #include "base/try.hpp"
 #include "files/hdf5_handle.hpp"
 #include "files/hdf5_types.hpp"
+#include "files/hdf5_witness.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -66,6 +67,7 @@ class ArrayRead {
 
   Result<void> check() const;
   ArrayType array() const;
+  std::vector<Field> fields() const;
   Result<void> read(const TakeBytes& take);
 
  private:
@@ -110,6 +112,12 @@ ArrayType ArrayRead::array() const {
       {ElementKind::opaque, static_cast<std::uint32_t>(H5Tget_size(type_.id())), ""},
       Shape(std::move(extents))};
   return array.bytes() == opaque.bytes() ? array : opaque;
+}
+
+/// Only those that are all that there is to say of the element.
+std::vector<Field> ArrayRead::fields() const {
+  std::vector<Field> fields = fields_of(type_.id());
+  return are_fields(fields, array().type.bytes) ? fields : std::vector<Field>();
 }
 
 hsize_t ArrayRead::bytes_below(std::size_t dimension) const {
@@ -174,10 +182,11 @@ Result<void> ArrayRead::read(const TakeBytes& take) {
 }  // namespace
 
 Result<void> read_hdf5_array(const std::string& path, const std::string& dataset,
-                             const std::function<Result<void>(const ArrayType&)>& begin,
-                             const TakeBytes& take) {
+                             const BeginArray& begin, const TakeBytes& take) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  const Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+  BELAY_ASSIGN(const SourceBytes bytes, SourceBytes::open(path));
+  Hdf5Witness witness(bytes);  // which opens what its writer never closed, too
+  const Hdf5File file(witness.open());
   if (!file.valid()) return fail(Code::corruption, "the HDF5 library cannot open its file");
   const Hdf5Properties access(H5Pcreate(H5P_DATASET_ACCESS));
   if (!access.valid() || H5Pset_elink_cb(access.id(), refuse_link, nullptr) < 0)
@@ -186,7 +195,7 @@ Result<void> read_hdf5_array(const std::string& path, const std::string& dataset
   if (!opened.valid()) return fail(Code::not_found, "there is no such dataset in its file");
   ArrayRead array(opened.id());
   BELAY_TRY(array.check());
-  BELAY_TRY(begin(array.array()));
+  BELAY_TRY(begin(array.array(), array.fields()));
   return array.read(take);
 }
 

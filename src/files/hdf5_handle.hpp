@@ -14,6 +14,10 @@ class Hdf5Handle {
  public:
   explicit Hdf5Handle(hid_t id) : id_(id) {}
   Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    return *this;
+  }
   ~Hdf5Handle() {
     if (valid()) Close(id_);
   }

@@ -6,20 +6,54 @@
 #include "base/try.hpp"
 #include "files/hdf5_handle.hpp"
 #include "files/hdf5_types.hpp"
+#include "files/hdf5_witness.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 namespace belay::files {
 namespace {
 
-// Before 1.14 the library walks over all chunks to find one, so that listing them takes quadratic
-// time: 16 thousand take 1.75 s. Datasets of more stay in the skeleton.
-constexpr hsize_t kMostChunks = 16384;
+// Before 1.14 the library walks over all chunks to tell of the n-th, so that listing them takes
+// quadratic time: 16 thousand take 1.75 s. Finding each by its place takes 3 us, but also where
+// there is none. Datasets that are too large for both stay in the skeleton.
+constexpr hsize_t kMostListedChunks = 16384;
+constexpr hsize_t kFewChunks = 1024;
+constexpr hsize_t kMostPlacesForChunk = 8;
+constexpr hsize_t kLeastBytesOfMany = 256;  // on average; where chunks lie must be stored too
+
+/// A dataset and its chunks, in elements.
+struct Grid {
+  std::vector<hsize_t> extents;
+  std::vector<hsize_t> chunk;
+
+  hsize_t places() const {
+    hsize_t product = 1;
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      const hsize_t along = extents[i] / chunk[i] + (extents[i] % chunk[i] != 0 ? 1 : 0);
+      if (__builtin_mul_overflow(product, along, &product))
+        return std::numeric_limits<hsize_t>::max();
+    }
+    return product;
+  }
+};
+
+/// Empty if it makes no sense.
+Grid grid_of(hid_t space, hid_t properties) {
+  const auto extents = extents_of(space);
+  Grid grid{{extents.begin(), extents.end()}, std::vector<hsize_t>(H5S_MAX_RANK)};
+  const int rank = H5Pget_chunk(properties, H5S_MAX_RANK, grid.chunk.data());
+  grid.chunk.resize(rank > 0 ? static_cast<std::size_t>(rank) : 0);
+  const bool is_grid = grid.chunk.size() == grid.extents.size() &&
+                       std::find(grid.chunk.begin(), grid.chunk.end(), 0) == grid.chunk.end();
+  return is_grid ? grid : Grid{};
+}
 
 class LayoutWalk {
  public:
-  LayoutWalk(hid_t file, hsize_t user_block) : file_(file), user_block_(user_block) {}
+  LayoutWalk(hid_t file, hsize_t user_block, Hdf5Witness& witness)
+      : file_(file), user_block_(user_block), witness_(witness) {}
 
   Result<Layout> layout();
 
@@ -28,9 +62,12 @@ class LayoutWalk {
   void add_dataset(const char* name);
   std::optional<Variable> contiguous(hid_t dataset, hid_t properties, Variable variable) const;
   std::optional<Variable> chunked(hid_t dataset, hid_t properties, Variable variable);
+  bool list_chunks(hid_t dataset, hid_t space, hsize_t chunks, std::vector<Range>& ranges) const;
+  bool find_chunks(hid_t dataset, const Grid& grid, hsize_t chunks, std::vector<Range>& ranges);
 
   hid_t file_;
   hsize_t user_block_;
+  Hdf5Witness& witness_;
   std::vector<Variable> variables_;
   std::size_t ranges_ = 0;
 };
@@ -43,39 +80,71 @@ std::optional<Variable> LayoutWalk::contiguous(hid_t dataset, hid_t properties,
   const hsize_t bytes = H5Dget_storage_size(dataset);
   if (offset == HADDR_UNDEF || bytes < kLeastVariableBytes) return {};
   variable.ranges = {{offset, bytes}};
+  // Of texts of variable length the library tells the size of a pointer in memory.
+  const auto elements = ArrayType{ElementType(), variable.shape}.bytes().value_or(0);
+  if (variable.type.name == kReference && elements > 0 && bytes % elements == 0)
+    variable.type.bytes = static_cast<std::uint32_t>(bytes / elements);
   return variable;
+}
+
+/// Asks for the first chunk, the second ...
+bool LayoutWalk::list_chunks(hid_t dataset, hid_t space, hsize_t chunks,
+                             std::vector<Range>& ranges) const {
+  std::vector<hsize_t> place(H5S_MAX_RANK);
+  for (hsize_t i = 0; i < chunks; ++i) {
+    unsigned filters = 0;
+    haddr_t address = HADDR_UNDEF;
+    hsize_t bytes = 0;
+    if (H5Dget_chunk_info(dataset, space, i, place.data(), &filters, &address, &bytes) < 0 ||
+        address == HADDR_UNDEF)
+      return false;
+    // Unlike H5Dget_offset, chunk addresses of HDF5 1.10 leave out the user block.
+    add_range(ranges, {address + user_block_, bytes});
+  }
+  return true;
+}
+
+/// Looks at every place where there may be one.
+bool LayoutWalk::find_chunks(hid_t dataset, const Grid& grid, hsize_t chunks,
+                             std::vector<Range>& ranges) {
+  std::vector<hsize_t> place(grid.chunk.size());
+  for (hsize_t i = 0; i < grid.places(); ++i) {
+    if (const auto found = witness_.find_chunk(dataset, place.data())) {
+      add_range(ranges, *found);
+      --chunks;
+    }
+    for (std::size_t k = place.size(); k-- > 0;) {
+      place[k] += grid.chunk[k];
+      if (place[k] < grid.extents[k]) break;
+      place[k] = 0;
+    }
+  }
+  return chunks == 0;
 }
 
 /// Chunk after chunk, in the order of their places in the array. What filters made of them are
 /// bytes; without filters all chunks are whole arrays.
 std::optional<Variable> LayoutWalk::chunked(hid_t dataset, hid_t properties, Variable variable) {
   const Hdf5Space space(H5Dget_space(dataset));
+  const hsize_t bytes = H5Dget_storage_size(dataset);
   hsize_t chunks = 0;
-  if (H5Dget_num_chunks(dataset, space.id(), &chunks) < 0 || chunks == 0 || chunks > kMostChunks ||
-      H5Dget_storage_size(dataset) < kLeastVariableBytes)
+  if (H5Dget_num_chunks(dataset, space.id(), &chunks) < 0 || chunks == 0 || chunks > kMostRanges ||
+      bytes < kLeastVariableBytes)
     return {};
-  std::vector<hsize_t> extents(H5S_MAX_RANK);
-  const int rank = H5Pget_chunk(properties, H5S_MAX_RANK, extents.data());
-  if (rank <= 0) return {};
-  extents.resize(static_cast<std::size_t>(rank));
-  std::vector<hsize_t> place(extents.size());
-  for (hsize_t i = 0; i < chunks; ++i) {
-    unsigned filters = 0;
-    haddr_t address = HADDR_UNDEF;
-    hsize_t bytes = 0;
-    if (H5Dget_chunk_info(dataset, space.id(), i, place.data(), &filters, &address, &bytes) < 0 ||
-        address == HADDR_UNDEF)
-      return {};
-    // Unlike H5Dget_offset, chunk addresses of HDF5 1.10 leave out the user block.
-    add_range(variable.ranges, {address + user_block_, bytes});
-  }
+  const Grid grid = grid_of(space.id(), properties);
+  if (grid.chunk.empty()) return {};
+  const bool dense = grid.places() / kMostPlacesForChunk <= chunks;
+  if (chunks > kMostListedChunks && (!dense || bytes / chunks < kLeastBytesOfMany)) return {};
+  if (!(chunks > kFewChunks && dense ? find_chunks(dataset, grid, chunks, variable.ranges)
+                                     : list_chunks(dataset, space.id(), chunks, variable.ranges)))
+    return {};
   variable.whole = ArrayType{variable.type, variable.shape};
   if (H5Pget_nfilters(properties) != 0) {
     variable.type = {ElementKind::bytes, 1, ""};
     variable.shape = Shape(variable.bytes());
     return variable;
   }
-  std::vector<std::uint64_t> shape(extents.begin(), extents.end());
+  std::vector<std::uint64_t> shape(grid.chunk.begin(), grid.chunk.end());
   if (chunks > 1) shape.insert(shape.begin(), chunks);
   const Hdf5Type type(H5Dget_type(dataset));
   variable.shape = Shape(with_inner_extents(std::move(shape), type.id()));
@@ -98,6 +167,7 @@ void LayoutWalk::add_dataset(const char* name) {
   if (layout == H5D_CONTIGUOUS) found = contiguous(dataset.id(), properties.id(), variable);
   if (layout == H5D_CHUNKED) found = chunked(dataset.id(), properties.id(), variable);
   if (!found) return;
+  if (found->ranges.size() > kMostRanges - ranges_) return;
   fit_shape(*found);
   ranges_ += found->ranges.size();
   variables_.push_back(*std::move(found));
@@ -107,7 +177,7 @@ void LayoutWalk::add_dataset(const char* name) {
 herr_t LayoutWalk::visit(hid_t, const char* name, const H5O_info_t* object, void* self) {
   auto& walk = *static_cast<LayoutWalk*>(self);
   if (object->type == H5O_TYPE_DATASET) walk.add_dataset(name);
-  return walk.variables_.size() >= kMostVariables || walk.ranges_ > kMostRanges ? -1 : 0;
+  return walk.variables_.size() >= kMostVariables ? -1 : 0;
 }
 
 Result<Layout> LayoutWalk::layout() {
@@ -122,15 +192,16 @@ Result<Layout> LayoutWalk::layout() {
 Result<Layout> find_hdf5_layout(const SourceBytes& file) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   H5PLset_loading_state(0);
-  // By its descriptor: the name may lead to another file by now.
-  const std::string path = "/proc/self/fd/" + std::to_string(file.descriptor());
-  const Hdf5File opened(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
-  if (!opened.valid()) return fail(Code::corruption, "the HDF5 library cannot open it");
+  Hdf5Witness witness(file);
+  const Hdf5File opened(witness.open());
+  if (!opened.valid())
+    return fail(Code::corruption,
+                "the HDF5 library cannot open it: it is damaged, or its writer has not closed it");
   const Hdf5Properties properties(H5Fget_create_plist(opened.id()));
   hsize_t user_block = 0;
   if (!properties.valid() || H5Pget_userblock(properties.id(), &user_block) < 0)
     return fail(Code::corruption, "the HDF5 library cannot read its properties");
-  return LayoutWalk(opened.id(), user_block).layout();
+  return LayoutWalk(opened.id(), user_block, witness).layout();
 }
 
 }  // namespace belay::files

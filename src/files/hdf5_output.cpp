@@ -54,6 +54,14 @@ Hdf5Type complex_type(const ElementType& type, bool big_endian) {
   return whole;
 }
 
+Hdf5Type float16_type() {
+  Hdf5Type type(H5Tcopy(H5T_IEEE_F32LE));
+  H5Tset_fields(type.id(), 15, 10, 5, 0, 10);
+  H5Tset_size(type.id(), 2);
+  H5Tset_ebias(type.id(), 15);
+  return type;
+}
+
 Hdf5Type type_of(const ElementType& type) {
   const bool big_endian = type.name == kBigEndian;
   if (type.kind == ElementKind::c64 || type.kind == ElementKind::c128)
@@ -64,15 +72,32 @@ Hdf5Type type_of(const ElementType& type) {
     H5Tset_strpad(text.id(), H5T_STR_NULLPAD);
     return text;
   }
+  if (type.kind == ElementKind::opaque && type.name == kFloat16 && type.bytes == 2)
+    return float16_type();
   Hdf5Type number = number_type(type.kind, big_endian);
   return H5Tget_size(number.id()) == type.bytes && type.kind != ElementKind::opaque
              ? std::move(number)
              : Hdf5Type(H5Tcreate(H5T_OPAQUE, type.bytes));
 }
 
+Hdf5Type compound_type(std::uint32_t bytes, const std::vector<Field>& fields) {
+  Hdf5Type whole(H5Tcreate(H5T_COMPOUND, bytes));
+  for (const Field& field : fields) {
+    const ElementType& type = field.array.type;
+    Hdf5Type one = field.fields.empty() ? type_of(type) : compound_type(type.bytes, field.fields);
+    const auto extents = field.array.shape.extents();
+    const std::vector<hsize_t> inner(extents.begin(), extents.end());
+    if (!inner.empty())
+      one = Hdf5Type(H5Tarray_create2(one.id(), static_cast<unsigned>(inner.size()), inner.data()));
+    if (H5Tinsert(whole.id(), field.name.c_str(), field.offset, one.id()) < 0)
+      return Hdf5Type(H5I_INVALID_HID);
+  }
+  return whole;
+}
+
 /// As an attribute: h5py cannot read opaque types with a tag.
 void put_type_name(hid_t dataset, const std::string& name) {
-  if (name.empty() || name == kBigEndian || name == kFixedText) return;
+  if (name.empty() || name == kBigEndian || name == kFixedText || name == kFloat16) return;
   const Hdf5Type text(H5Tcopy(H5T_C_S1));
   H5Tset_size(text.id(), name.size());
   H5Tset_cset(text.id(), H5T_CSET_UTF8);
@@ -127,7 +152,9 @@ class FileMaker {
 
   Result<void> add(Hdf5Entry& entry) {
     fit(entry);
-    const Hdf5Type type = type_of(entry.type);
+    const bool has_fields = !entry.fields.empty() && entry.type.kind == ElementKind::opaque;
+    const Hdf5Type type =
+        has_fields ? compound_type(entry.type.bytes, entry.fields) : type_of(entry.type);
     const Hdf5Space space = space_of(entry.shape);
     if (!type.valid() || !space.valid()) return Unexpected(refused(entry));
     hid_t created = create(entry, entry.name, type.id(), space.id());
@@ -139,7 +166,7 @@ class FileMaker {
     }
     const Hdf5Dataset dataset(created);
     if (!dataset.valid()) return Unexpected(refused(entry));
-    put_type_name(dataset.id(), entry.type.name);
+    if (!has_fields) put_type_name(dataset.id(), entry.type.name);
     if (entry.bytes == 0) return {};
     const haddr_t offset = H5Dget_offset(dataset.id());
     if (offset == HADDR_UNDEF || H5Dget_storage_size(dataset.id()) != entry.bytes)

@@ -5,6 +5,7 @@
 #include <belay/result.hpp>
 #include <belay/types.hpp>
 
+#include "files/fields.hpp"
 #include "os/descriptor.hpp"
 
 #include <cstddef>
@@ -21,8 +22,9 @@ struct Hdf5Entry {
   ElementType type;
   Shape shape;
   std::uint64_t bytes = 0;
-  std::string dataset = {};  ///< where it is in the file: the name, unless that cannot be
-  std::uint64_t offset = 0;  ///< of its bytes
+  std::vector<Field> fields = {};  ///< of compound elements
+  std::string dataset = {};        ///< where it is in the file: the name, unless that cannot be
+  std::uint64_t offset = 0;        ///< of its bytes
 };
 
 /// Appears under its name when it is complete, or not at all. Bytes are written as they are,

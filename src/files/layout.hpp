@@ -33,6 +33,10 @@ const char* name_of(FileFormat format);
 inline constexpr const char* kBigEndian = "big-endian";
 /// And what it says of opaque elements that are texts of fixed length.
 inline constexpr const char* kFixedText = "string";
+/// Or that say where something is, instead of being it.
+inline constexpr const char* kReference = "reference";
+/// Or numbers of two bytes, as IEEE 754 has them.
+inline constexpr const char* kFloat16 = "float16";
 
 struct ArrayType {
   ElementType type;

@@ -210,7 +210,7 @@ std::optional<Variable> Header::variable_of(const Entry& entry, std::uint64_t re
       .shape = {},
       .ranges = {}};
   // A range that wraps around is outside of the file, which check_layout() sees.
-  for (std::uint64_t i = 0; i < records; ++i)
+  for (std::uint64_t i = 0; i < records && bytes > 0; ++i)
     add_range(variable.ranges, {entry.begin + i * record_bytes, entry.bytes});
   std::vector<std::uint64_t> shape = entry.shape;
   if (entry.record) shape.insert(shape.begin(), records);
@@ -252,7 +252,7 @@ Result<Layout> find_netcdf_layout(const SourceBytes& file) {
 }
 
 Result<Variable> find_netcdf_variable(const SourceBytes& file, const std::string& name) {
-  BELAY_ASSIGN(Layout layout, find_variables(file, 1));
+  BELAY_ASSIGN(Layout layout, find_variables(file, 0));
   BELAY_TRY(check_layout(layout, file.stamp().bytes));
   for (Variable& variable : layout.variables)
     if (variable.name == name) return std::move(variable);

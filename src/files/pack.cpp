@@ -211,8 +211,9 @@ Result<Session> Packer::open_set(const std::string& store) const {
   PackRequest here = request_;
   here.set = store;
   Options options = pack_options(here);
-  options.on_log = [this](LogLevel, std::string_view text) {
-    listener_.warning(std::string(text));
+  options.on_log = [this](LogLevel level, std::string_view text) {
+    // Errors come back by themselves.
+    if (level != LogLevel::error) listener_.warning(std::string(text));
   };
   session::Seams seams = session::system_seams();
   seams.files = request_.files;

@@ -81,6 +81,8 @@ Result<TargetDirectory> TargetDirectory::open(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   os::Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid() && error)
+    return Unexpected(os::error_of(error.value(), "make directory", path));
   if (!directory.valid()) return Unexpected(os::error_of(errno, "open directory", path));
   return TargetDirectory(path, std::move(directory));
 }

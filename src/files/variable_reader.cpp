@@ -55,10 +55,11 @@ Error nobody_listens() { return {Code::io, "nobody listens any more"}; }
 
 void read_and_tell(const std::string& image, const std::string& dataset, int out) {
   confine(kMostMemoryBytes);
-  const auto begin = [&](const ArrayType& array) -> Result<void> {
+  const auto begin = [&](const ArrayType& array, const std::vector<Field>& fields) -> Result<void> {
     std::vector<std::byte> bytes;
     format::WireWriter writer(bytes);
     put_array(writer, array);
+    put_fields(writer, fields);
     if (!send(out, Message::array, bytes)) return Unexpected(nobody_listens());
     return {};
   };
@@ -83,6 +84,10 @@ Error failure_of(std::span<const std::byte> message) {
   return {static_cast<Code>(code), reader.text(reader.remaining())};
 }
 
+bool is_number(const ElementType& type) {
+  return type.kind >= ElementKind::i8 && type.kind <= ElementKind::c128;
+}
+
 bool is_part_of(const PackedRegion& region, const std::string& variable) {
   if (region.variable == variable) return true;
   // The first format of tables gave parts names of their own.
@@ -102,15 +107,19 @@ Result<VariableReader> VariableReader::open(RegionSource& source, const PackedFi
 }
 
 Result<void> VariableReader::open_array() {
+  if (variable_.empty()) return open_regions();  // bytes that belong to no variable
   if (file_->format == FileFormat::hdf5 && !is_stored_as_it_is()) return open_hdf5();
   if (file_->format == FileFormat::netcdf && regions().empty()) return open_netcdf();
   return open_regions();
 }
 
-/// In one piece in its file, and so in its region.
+/// In one piece in its file, and so in its region. What opaque elements are, or have in them, only
+/// the HDF5 library can tell: they may be references.
 bool VariableReader::is_stored_as_it_is() const {
   const auto parts = regions();
-  return file_->tells_arrays && parts.size() == 1 && !parts.front()->whole;
+  if (!file_->tells_arrays || parts.size() != 1 || parts.front()->whole) return false;
+  const auto array = source_->array_of(*parts.front());
+  return array && (is_number(array->type) || array->type.name == kFixedText);
 }
 
 std::vector<const PackedRegion*> VariableReader::regions() const {
@@ -171,6 +180,8 @@ Result<void> VariableReader::open_hdf5() {
   if (reader.failed() || !array_.bytes() || array_.type.bytes == 0 ||
       array_.type.kind > ElementKind::serialized)
     return fail(Code::corruption, "what the HDF5 library says of it makes no sense");
+  fields_ = get_fields(reader);
+  if (!are_fields(fields_, array_.type.bytes)) fields_.clear();  // then the bytes must do
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include "files/child.hpp"
 #include "files/contents.hpp"
+#include "files/fields.hpp"
 #include "files/region_source.hpp"
 
 #include <optional>
@@ -23,6 +24,8 @@ class VariableReader {
                                      const std::string& variable);
 
   const ArrayType& array() const { return array_; }
+  /// What its elements are made of, where they are compounds; are_fields() holds.
+  const std::vector<Field>& fields() const { return fields_; }
   /// All its bytes, in the order of the array. REQUIRES: was not called before.
   Result<void> read(const TakeBytes& take);
 
@@ -42,6 +45,7 @@ class VariableReader {
   const PackedFile* file_;
   std::string variable_;
   ArrayType array_;
+  std::vector<Field> fields_;
   std::optional<Child> child_;    ///< reads it with the HDF5 library
   std::vector<std::byte> bytes_;  ///< of one that has no region; else the regions are the array
 };

@@ -24,6 +24,19 @@ std::string name_of(const Step& step) {
   return step ? fmt::format("step {}", *step) : std::string("the files");
 }
 
+enum class Change { none, changed, gone };
+
+/// What has become of files since they were found.
+Change change_of(const std::string& directory, const Group& group) {
+  Change change = Change::none;
+  for (const WatchedFile& file : group.files) {
+    const auto now = stamp_of(directory + "/" + file.path);
+    if (!now && now.error().code() == Code::not_found) return Change::gone;
+    if (!now || !now->same_content(file.stamp)) change = Change::changed;
+  }
+  return change;
+}
+
 }  // namespace
 
 Result<Watcher> Watcher::make(WatchRequest request, WatchListener listener) {
@@ -106,11 +119,16 @@ Result<bool> Watcher::start_next() {
 
 Result<void> Watcher::fail_underway(const Error& error) {
   files_.distrust(underway_->group);
-  const bool changed = error.code() == Code::busy;
-  const std::string what = name_of(underway_->step) + ": " + error.message();
+  const Change change = error.code() == Code::busy
+                            ? change_of(request_.place.directory, underway_->group)
+                            : Change::none;
+  const std::string step = name_of(underway_->step);
+  const std::string what = step + ": " + error.message();
   underway_.reset();
+  if (change == Change::gone)
+    listener_.warning(step + " is not packed whole: files of it went before they were packed");
   // A file that was not finished is looked at again when it has been quiet.
-  if (changed) {
+  if (change != Change::none) {
     next_try_ns_ = os::system_clock().now_ns() + request_.rules.settle_ns;
     return {};
   }

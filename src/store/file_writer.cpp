@@ -27,13 +27,11 @@ Error explain_no_space(const Error& error, Tier& tier, std::uint64_t needed) {
   if (!space) return error;
   if (!space->has_room_for_names)
     return {Code::no_space,
-            fmt::format("{} (no inode is free, though {} are; remove files, lower `keep`, or point "
-                        "`store` elsewhere)",
+            fmt::format("{} (no inode is free, though {} are; remove files, or lower `keep`)",
                         error.message(), format_bytes(space->free_bytes))};
   return {Code::no_space,
-          fmt::format("{} (needs {} more, {} free; free space, lower `keep`, or point `store` "
-                      "elsewhere)",
-                      error.message(), format_bytes(needed), format_bytes(space->free_bytes))};
+          fmt::format("{} (needs {} more, {} free; a lower `keep` takes less)", error.message(),
+                      format_bytes(needed), format_bytes(space->free_bytes))};
 }
 
 /// `memory` is whole pages, for direct I/O; the file gets the first `bytes` of it.

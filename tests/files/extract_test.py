@@ -121,6 +121,76 @@ class ExtractVariables(SetCase):
         self.pack()
         self.assert_equal_to_original(["row", "deep", "sparse", "grown", "text"])
 
+    def test_of_every_type(self):
+        inner = numpy.dtype([("a", "<i2"), ("b", ">f8", (3,))])
+        particle = numpy.dtype({"names": ["id", "in", "name", "flag", "z"],
+                                "formats": ["<i8", (inner, (2,)), "S7", "u1", "<c16"],
+                                "offsets": [0, 8, 61, 68, 72], "itemsize": 96})
+        particles = numpy.zeros(300, particle)
+        particles["id"], particles["name"] = numpy.arange(300), b"word"
+        particles["in"]["b"] = RANDOM.random((300, 2, 3))
+        with self.write() as file:
+            file["compound"] = particles
+            file.create_dataset("filtered", data=particles, chunks=(64,), compression="gzip")
+            file["rows"] = particles["in"][:, 0].reshape(50, 6)
+            file["half"] = RANDOM.random((40, 50)).astype("f2")
+            bits = h5py.h5s.create_simple((300,))
+            raw = h5py.h5d.create(file.id, b"bits", h5py.h5t.STD_B16LE, bits)
+            raw.write(bits, bits, numpy.arange(300, dtype="u2"), h5py.h5t.STD_B16LE)
+            file.create_dataset("choice", data=numpy.arange(300) % 3,
+                                dtype=h5py.enum_dtype({"a": 0, "b": 1, "c": 2}, basetype="i2"))
+        self.pack()
+        self.assert_equal_to_original(["compound", "filtered", "rows", "half", "bits", "choice"])
+
+    def test_whose_members_have_names_that_are_none_for_numpy_are_opaque(self):
+        data = numpy.zeros(100, [("it's", "f8"), ("ä", "i4")])
+        data["it's"] = RANDOM.random(100)
+        with self.write() as file:
+            file["odd"] = data
+        self.pack()
+        found = self.extract("f.h5:odd")
+        self.assertEqual((found.dtype, found.tobytes()), (numpy.dtype("V12"), data.tobytes()))
+        whole, _ = self.extract_all()
+        self.assertEqual(whole["rank-0/f.h5:odd"].dtype, data.dtype)
+
+    def test_that_only_point_to_elements_are_told(self):
+        with self.write() as file:
+            file["words"] = ["variable length"] * 50
+            rows = file.create_dataset("rows", (40,), h5py.vlen_dtype("i4"))
+            rows[3] = numpy.arange(10)
+            file.create_dataset("links", (30,), h5py.ref_dtype)[...] = rows.ref
+            pair = numpy.dtype([("x", "f8"), ("word", h5py.string_dtype())])
+            file.create_dataset("pairs", (30,), pair)[0] = (1.5, "word")
+        self.pack()
+        for name in ("words", "rows", "links", "pairs"):
+            done = run("extract", "latest", f"f.h5:{name}", "--store", self.set, "-o", self.top / "x.npy")
+            self.assertEqual(done.returncode, UNSUPPORTED, (name, done.stderr))
+            self.assertIn(b"belay unpack", done.stderr)
+            self.assertFalse((self.top / "x.npy").exists())
+        self.assert_region("f.h5:words", "opaque", (50,), "reference")
+
+    def test_beside_so_many_other_bytes_that_these_are_in_parts(self):
+        with self.write(userblock_size=1 << 28) as file:
+            file["x"] = numpy.arange(500.0)
+        with open(self.files / "f.h5", "ab") as file:
+            file.write(b"behind all else")
+        self.pack()
+        whole, _ = self.extract_all()
+        self.assertTrue((whole["rank-0/f.h5:x"][()] == numpy.arange(500.0)).all())
+        self.assertGreater(whole["rank-0/f.h5:"].size, 1 << 28)
+
+    def test_of_a_file_that_its_writer_never_closed(self):
+        with self.write("closed.h5", libver="latest") as file:
+            grown = file.create_dataset("x", (0, 50), "f8", maxshape=(None, 50), chunks=(10, 50))
+            file.swmr_mode = True
+            grown.resize((40, 50))
+            grown[...] = numpy.arange(2000).reshape(40, 50)
+            file.flush()
+            (self.files / "f.h5").write_bytes((self.files / "closed.h5").read_bytes())
+        packed = self.assert_round_trip()
+        self.assertEqual((packed["variables"], packed["uncut"]), (2, []))
+        self.assertTrue((self.extract("f.h5:x") == numpy.arange(2000).reshape(40, 50)).all())
+
     def test_of_a_set_of_many_files_each_gives_its_own(self):
         for rank in range(4):
             with self.write(f"r{rank}.h5") as file:

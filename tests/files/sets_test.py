@@ -193,6 +193,8 @@ class Disturbed(SetCase):
         done = run("pack", self.files, "-o", self.set, preexec_fn=limit)
         self.assertEqual(done.returncode, IO, done.stderr)
         self.assertIn(b"File too large", done.stderr)
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        self.assertEqual(done.stderr.count(b"elsewhere"), 1, done.stderr)
         self.assertEqual(before, tree(self.unpack()))
         self.assertEqual(run("check", "--store", self.set).returncode, 0)
         self.pack()

@@ -8,7 +8,7 @@ import unittest
 import h5py
 import numpy
 
-from set_case import DAMAGE, NOT_FOUND, OK, USAGE, SetCase, run, tree
+from set_case import DAMAGE, IO, NOT_FOUND, OK, USAGE, SetCase, run, tree
 
 RANDOM = numpy.random.default_rng(5)
 
@@ -109,6 +109,19 @@ class Unpack(SetCase):
         (self.files / "a").write_bytes(b"a")
         self.pack()
         self.assertEqual(run("unpack", self.set, "--version", "9").returncode, NOT_FOUND)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_a_directory_that_cannot_be_made_is_told(self):
+        (self.files / "a").write_bytes(b"a")
+        self.pack()
+        closed = self.top / "closed"
+        closed.mkdir(mode=0o755)
+        self.top.chmod(0o755)
+        for path in self.set.rglob("*"):
+            path.chmod(0o755)
+        self.set.chmod(0o755)
+        self.assert_refused(IO, "Permission denied", "unpack", self.set, "--to", closed / "out", user=65534,
+                            group=65534, extra_groups=[])
 
     def test_a_full_disk_leaves_no_half_file(self):
         (self.files / "large").write_bytes(RANDOM.bytes(3_000_000))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watching a directory: complete steps, and nothing half-written, become versions."""
 import contextlib
+import fcntl
 import random
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import unittest
 import h5py
 import numpy
 
-from set_case import TOOL, USAGE, SetCase, clean_environment, run, tree
+from set_case import BUSY, TOOL, USAGE, SetCase, clean_environment, run, tree
 
 RANDOM = numpy.random.default_rng(17)
 PATTERN = "restart.{step}.{rank}.h5"
@@ -164,6 +165,30 @@ class Watch(SetCase):
         self.watch_once("--pattern", PATTERN, "--keep", "1")
         self.write(20)
         self.assertEqual(self.steps(self.watch_once("--pattern", PATTERN, "--keep", "1"))[0], 20)
+
+    def test_a_set_that_is_in_use_is_told(self):
+        self.write(10)
+        self.watch_once("--pattern", PATTERN)
+        self.write(20)
+        with open(next(self.set.rglob("lock")), "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            done = run("watch", self.files, "--to", self.set, "--once", "--settle", "100ms", "--pattern", PATTERN)
+        self.assertEqual(done.returncode, BUSY, done.stderr)
+        self.assertIn(b"is in use", done.stderr)
+
+    def test_files_that_go_before_they_are_packed_are_told(self):
+        self.write(10)
+        self.watch_once("--pattern", PATTERN)
+        with open(next(self.set.rglob("lock")), "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with self.watching("--pattern", PATTERN, "--files", "2", "--settle", "100ms") as process:
+                self.write(20)
+                time.sleep(1)  # long enough to begin; then it waits for the set
+                (self.files / "restart.20.1.h5").unlink()
+                fcntl.flock(held, fcntl.LOCK_UN)
+                self.assertIn("step 20 is not packed whole: files of it went", process.stderr.readline())
+                self.write(30)
+                self.wait_for_versions(2)
 
     def test_killed_at_random_instants_nothing_is_lost_or_half(self):
         record = self.top / "record"

@@ -100,6 +100,7 @@ struct Extracted {
   RegionRecord region;
   Rank rank = 0;
   std::function<Result<void>(const files::TakeBytes&)> read;
+  std::vector<files::Field> fields = {};
 };
 
 Result<void> read_region(inspect::PartReader& reader, const RegionRecord& region,
@@ -133,7 +134,7 @@ nlohmann::json extract_json(const StoreView& view, const VersionView& version,
 Result<Exit> write_out(Shell& shell, const ExtractOptions& options, const StoreView& view,
                        const VersionView& version, const Extracted& extracted) {
   const RegionRecord& region = extracted.region;
-  const NpyLayout layout = npy_layout(region);
+  const NpyLayout layout = npy_layout(region, extracted.fields);
   const std::string path =
       options.output.empty() ? default_output(options, version, extracted.rank) : options.output;
   BELAY_ASSIGN(auto output, OutputFile::create(path, options.force));
@@ -165,11 +166,11 @@ Result<Exit> extract(Shell& shell, const ExtractOptions& options, const StoreVie
   if (arrays && *arrays && options.rank.value_or(0) == 0) {
     BELAY_ASSIGN(auto variable, (*arrays)->find(options.region));
     if (variable)
-      return write_out(
-          shell, options, view, version,
-          {.region = region_of(options.region, variable->array()),
-           .rank = 0,
-           .read = [&](const files::TakeBytes& take) { return variable->read(take); }});
+      return write_out(shell, options, view, version,
+                       {.region = region_of(options.region, variable->array()),
+                        .rank = 0,
+                        .read = [&](const files::TakeBytes& take) { return variable->read(take); },
+                        .fields = variable->fields()});
   }
   BELAY_ASSIGN(const PartView* part, choose_part(version, options));
   BELAY_ASSIGN(auto reader, inspect::PartReader::open(view, version, *part, options.region));

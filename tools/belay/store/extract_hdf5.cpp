@@ -88,8 +88,9 @@ struct PackedItem {
   std::function<Result<void>(const files::TakeBytes&)> read;
 };
 
-Hdf5Entry entry_of(const std::string& name, const files::ArrayType& array) {
-  return {group_of(0), name, array.type, array.shape, array.bytes().value_or(0)};
+Hdf5Entry entry_of(const std::string& name, const files::ArrayType& array,
+                   const std::vector<files::Field>& fields = {}) {
+  return {group_of(0), name, array.type, array.shape, array.bytes().value_or(0), fields};
 }
 
 /// As an array, or where that cannot be had, its bytes as they lay in its file.
@@ -97,7 +98,7 @@ Result<PackedItem> item_of(const Shell& shell, PackedArrays& arrays,
                            const files::PackedVariable& variable) {
   auto reader = arrays.reader(variable);
   if (reader)
-    return PackedItem{entry_of(variable.name, reader->array()),
+    return PackedItem{entry_of(variable.name, reader->array(), reader->fields()),
                       [&arrays, &variable](const files::TakeBytes& take) -> Result<void> {
                         BELAY_ASSIGN(auto again, arrays.reader(variable));
                         return again.read(take);
@@ -125,7 +126,7 @@ Result<std::vector<PackedItem>> items_of(const Shell& shell, PackedArrays& array
   BELAY_ASSIGN(auto found, arrays.find(options.region));
   if (!found) return items;
   const auto reader = std::make_shared<files::VariableReader>(*std::move(found));
-  items.push_back({entry_of(options.region, reader->array()),
+  items.push_back({entry_of(options.region, reader->array(), reader->fields()),
                    [reader](const files::TakeBytes& take) { return reader->read(take); }});
   return items;
 }
