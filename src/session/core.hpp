@@ -116,6 +116,9 @@ class SessionCore {
     close
   };
 
+  /// After a change there: one hides manifests, the next removes what they counted on.
+  static constexpr unsigned kGlobalRounds = 2;
+
   /// Removal of retired files, by the worker.
   struct Housekeeping {
     std::atomic<bool> done = false;
@@ -320,7 +323,8 @@ class SessionCore {
   std::vector<CodecUse> head_codecs_;           ///< what a head has used for the global tier
   std::shared_ptr<session::Drain> drain_;       ///< on all ranks, or on none
   std::shared_ptr<Housekeeping> global_housekeeping_;
-  bool global_changed_ = true;     ///< something may go from the global tier; the same on all ranks
+  /// So often something may go from the global tier; the same on all ranks.
+  unsigned global_rounds_ = kGlobalRounds;
   std::uint64_t settle_ns_ = 0;    ///< of the version under way
   std::uint64_t blocking_ns_ = 0;  ///< of the version under way, over all calls that made it
 

@@ -233,7 +233,7 @@ Result<void> SessionCore::finish_drain() {
     learn_bandwidth(report.written);
   }
   if (!report.codecs.empty()) head_codecs_ = report.codecs;
-  global_changed_ = true;
+  global_rounds_ = kGlobalRounds;
   if (!agreed) {
     holdings_.not_drained(key, drain->segments(), report.bundle);
     report_drain_failure(key.version, agreed.error());
@@ -265,8 +265,8 @@ void SessionCore::report_drain_failure(Version version, const Error& error) {
 Result<void> SessionCore::keep_global_house() {
   finish_global_housekeeping();
   // The same on all ranks, but for a round under way, which takes longer than a version.
-  if (!parts_.claim.global || !global_changed_ || !holdings_.made_version()) return {};
-  global_changed_ = false;
+  if (!parts_.claim.global || global_rounds_ == 0 || !holdings_.made_version()) return {};
+  --global_rounds_;
   vote::Claim& claim = parts_.claim;
   const bool apart = !planted(Mistake::remove_early);
   if (!apart) retire_global();
@@ -286,9 +286,8 @@ Result<void> SessionCore::keep_global_house() {
 }
 
 void SessionCore::retire_global() {
-  const auto keys = holdings_.retire_global();
-  for (const VersionKey& key : keys) parts_.claim.sources.forget(key, /*global=*/true);
-  if (!keys.empty()) global_changed_ = true;
+  for (const VersionKey& key : holdings_.retire_global())
+    parts_.claim.sources.forget(key, /*global=*/true);
 }
 
 void SessionCore::submit_global_housekeeping(std::shared_ptr<Housekeeping> round) {

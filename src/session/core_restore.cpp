@@ -238,7 +238,7 @@ void SessionCore::adopt_restored(Manifest manifest) {
   stats_.table_bytes = catalog_.memory_bytes() + dedup_.memory_bytes();
   dirty_sets_.distrust_all();
   holdings_.restored(*shared);
-  global_changed_ = true;
+  global_rounds_ = kGlobalRounds;
   log_.info("restored version {}", shared->origin.key.version);
 }
 

@@ -5,6 +5,7 @@
 #include "vote/agreement.hpp"
 #include "vote/publish.hpp"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -277,7 +278,7 @@ void SessionCore::submit_housekeeping(std::shared_ptr<Housekeeping> round) {
 Result<void> SessionCore::keep_house_again() {
   if (parts_.drain_worker)
     BELAY_TRY(await_drain_workers([&] { return !parts_.drain_worker->pending(); }));
-  global_changed_ = true;
+  global_rounds_ = std::max(global_rounds_, 1u);
   if (hides_first()) {
     BELAY_TRY(keep_house());
   } else {
