@@ -252,6 +252,18 @@ TEST_F(BundleTest, AManifestThatIsRemovedHidesThoseOfItsVersionAndNothingElse) {
   EXPECT_EQ(global_->remove("manifest-000001-0000000002-000003").error().code(), Code::not_found);
 }
 
+TEST_F(BundleTest, ABundleThatCannotBeReadNowIsHiddenForLater) {
+  const std::vector<Source> sources = {source(0, {1, 2})};
+  must(write(sources, plan_bundle(sources, {manifest(0, {1, 2}, 1)}, 1 << 20)));
+  const std::string path = global_->place() + "/bundle-000001-0000000002-000000";
+  ASSERT_TRUE(files_.flip(path, 0));
+  EXPECT_TRUE(global_->remove("manifest-000001-0000000002-000003"));
+  EXPECT_FALSE(global_->remove("manifest-000001-0000000009-000003")) << "there is none";
+  ASSERT_TRUE(files_.flip(path, 0));
+  EXPECT_EQ(must(global_->list()).back(), "retired-000001-0000000002");
+  EXPECT_EQ(global_->open("manifest-000001-0000000002-000000").error().code(), Code::not_found);
+}
+
 TEST_F(BundleTest, ADamagedSegmentIsNamedAndNothingIsMade) {
   const std::vector<Source> sources = {source(0, {1, 2}), source(1, {3, 4})};
   const auto plan = plan_bundle(sources, {manifest(0, {1, 2}, 1), manifest(1, {3, 4}, 1)}, 1 << 20);

@@ -12,7 +12,7 @@
 namespace belay {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mistake>, 17> kNames{{
+constexpr std::array<std::pair<std::string_view, Mistake>, 18> kNames{{
     {"skip_data_sync", Mistake::skip_data_sync},
     {"skip_directory_sync", Mistake::skip_directory_sync},
     {"vote_early", Mistake::vote_early},
@@ -27,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, Mistake>, 17> kNames{{
     {"skip_healing", Mistake::skip_healing},
     {"drain_early", Mistake::drain_early},
     {"delete_needed", Mistake::delete_needed},
+    {"remove_early", Mistake::remove_early},
     {"wrong_parity", Mistake::wrong_parity},
     {"one_shard_less", Mistake::one_shard_less},
     {"delete_member", Mistake::delete_member},

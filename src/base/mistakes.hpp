@@ -21,6 +21,7 @@ enum class Mistake {
   skip_healing,         ///< what a lost node held is believed to be there
   drain_early,          ///< a manifest is on the global tier before the blocks that it names
   delete_needed,        ///< ranks remove what they keep for others without asking them
+  remove_early,         ///< blocks go while manifests that count on them can be seen elsewhere
   wrong_parity,         ///< a part of a member is left out of the parity
   one_shard_less,       ///< one of the shards that a rank keeps is missing
   delete_member,        ///< a member goes that only the rest of its stripe counts on

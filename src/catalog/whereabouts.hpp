@@ -48,6 +48,9 @@ class Whereabouts {
   /// The directory is of the global tier: no loss of nodes takes it, and no level counts on it.
   void mark_global(Place place) { global_.insert(place); }
   bool is_global(Place place) const { return global_.contains(place); }
+  /// All directories are of the kind that every rank can read, though they count as nodes.
+  void see_all() { sees_all_ = true; }
+  bool in_sight(Place place) const { return sees_all_ || is_global(place); }
 
   /// There is one tier, whose files are in bundles: what a version counts on is in copies there as
   /// safe as in the original.
@@ -97,6 +100,7 @@ class Whereabouts {
   std::vector<std::string> directories_;
   std::set<Place> global_;
   bool trusts_copies_ = false;
+  bool sees_all_ = false;
   std::map<SegmentId, std::vector<Holder>> holders_;  ///< segments and copies
   std::map<SegmentId, std::vector<Holder>> shards_;
   std::map<std::pair<VersionKey, std::uint32_t>, Stripe> stripes_;

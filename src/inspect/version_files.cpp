@@ -28,7 +28,8 @@ std::vector<NodeShare> node_shares(const StoreView& view, const VersionView& ver
       else
         counted_on.insert(segment.id);
   }
-  vote::Needs needs{.segments = counted_on, .shards = {}, .unread = {}};
+  vote::Needs needs;
+  needs.segments = counted_on;
   for (const StripeView& stripe : view.stripes().all())
     if (elsewhere.contains(stripe.stripe.key))
       for (std::uint32_t seat = 0; seat < stripe.stripe.seats(); ++seat)

@@ -19,6 +19,7 @@ namespace belay::os::memory {
 class Content {
  public:
   const std::vector<std::byte>& bytes() const { return now_; }
+  const std::vector<std::byte>& durable_bytes() const { return durable_; }
   std::uint64_t size() const { return now_.size(); }
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes);

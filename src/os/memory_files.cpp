@@ -322,6 +322,24 @@ std::uint64_t MemoryFiles::total_bytes() const {
   return total;
 }
 
+std::unique_ptr<MemoryFiles> MemoryFiles::durable() const {
+  const auto copy = [](const auto& self, const Directory& from) -> DirectoryPtr {
+    auto to = std::make_shared<Directory>();
+    for (const auto& [name, below] : from.directories) to->directories[name] = self(self, *below);
+    for (const auto& [name, inode] : from.durable_files) {
+      auto same = std::make_shared<Inode>();
+      same->content.write(0, inode->content.durable_bytes());
+      same->content.sync();
+      to->files[name] = to->durable_files[name] = std::move(same);
+    }
+    return to;
+  };
+  auto left = std::make_unique<MemoryFiles>();
+  const std::lock_guard lock(disk_->mutex);
+  left->disk_->root = copy(copy, *disk_->root);
+  return left;
+}
+
 Result<std::vector<std::byte>> MemoryFiles::peek(const std::string& path) const {
   const std::lock_guard lock(disk_->mutex);
   BELAY_ASSIGN(const InodePtr inode, disk_->file("peek", path));

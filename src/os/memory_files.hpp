@@ -39,6 +39,8 @@ class MemoryFiles final : public Files {
   std::vector<std::string> paths() const;  ///< of all files: absolute, sorted
   std::uint64_t total_bytes() const;       ///< the sum of their sizes
   Result<std::vector<std::byte>> peek(const std::string& path) const;
+  /// What is left if a power cut takes all that it may.
+  std::unique_ptr<MemoryFiles> durable() const;
 
   // Damage: at once and durable.
   Result<void> flip(const std::string& path, std::uint64_t bit);

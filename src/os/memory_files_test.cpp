@@ -159,6 +159,19 @@ TEST(MemoryFiles, ANameIsDurableOnlyAfterSyncOfItsDirectory) {
   EXPECT_EQ(synced.size(), 1u);
 }
 
+TEST(MemoryFiles, WhatMustBeLeftIsWhatWasSynced) {
+  Scene scene;
+  scene.write_synced("/d/a", filled(9, 1));
+  scene.write_synced("/d/gone", filled(9, 2));
+  scene.write("/d/a2", filled(9, 3));
+  EXPECT_TRUE(scene.disk.remove("/d/gone"));
+  const auto left = scene.disk.durable();
+  EXPECT_EQ(left->paths(), (Names{"/d/a", "/d/gone"}));
+  EXPECT_EQ(left->peek("/d/a")->size(), 9u);
+  EXPECT_TRUE(left->remove("/d/a"));
+  EXPECT_EQ(scene.disk.paths(), (Names{"/d/a", "/d/a2"})) << "it is another disk";
+}
+
 TEST(MemoryFiles, ALostRenameLeavesTheOldNameAndTheReplacedFile) {
   const auto seen = outcomes(
       [](Scene& scene) {

@@ -3,6 +3,7 @@
 #include "os/faulty_files.hpp"
 #include "session/tiered_session_test.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 
@@ -33,16 +34,57 @@ TEST_F(BundlingTest, OneFileForEachSetAndVersionAndNothingElse) {
   expect_restored(4);
 }
 
-TEST_F(BundlingTest, EachNodeHasFilesOfItsOwn) {
+TEST_F(BundlingTest, RanksOfSeveralNodesShareFilesIfThatMakesFewer) {
   aggregate_ = 4;
   take_versions(1, 3);
-  EXPECT_EQ(files_with("/bundle-000001-0000000003-"), 2u);
+  EXPECT_EQ(files_with("/bundle-000001-0000000003-"), 1u);
   expect_restored(3);
   places_ = {1, 2, 0, 3};
   expect_restored(3);
+  aggregate_ = 2;
   take_versions(4, 5);
-  EXPECT_EQ(files_with("/bundle-000004-"), 8u);
+  EXPECT_EQ(files_with("/pfs/node-1/bundle-000004-"), 2u);
+  EXPECT_EQ(files_with("/pfs/node-0/bundle-000004-"), 2u);
+  EXPECT_EQ(files_with("/bundle-000004-"), 4u);
   expect_restored(5);
+}
+
+TEST_F(BundlingTest, OldVersionsGoWhoeverSharedTheirFiles) {
+  places_ = {0, 1, 2, 3};
+  for (Version version = 1; version <= 25; version += 3) {
+    aggregate_ = aggregate_ % 4 + 1;
+    std::rotate(places_.begin(), places_.begin() + 1, places_.end());
+    take_versions(version, version + 2);
+    expect_restored(version + 2);
+  }
+  EXPECT_LT(files_with("/bundle-") + files_with("/segment-"), 40u);
+  EXPECT_LT(files_with("/retired-"), 20u);
+  EXPECT_EQ(files_with("/bundle-000001-") + files_with("/manifest-000001-"), 0u);
+}
+
+TEST_F(BundlingTest, AfterAFailureARankReadsItsManifestWhereverItLies) {
+  places_ = {0, 1, 2, 3};
+  aggregate_ = 4;
+  std::atomic<bool> fails = false;
+  os::FaultyFiles faulty(memory_, [&](const os::Operation& operation) {
+    const bool hit = fails && operation.path.find("/bundle-") != std::string::npos &&
+                     operation.kind == os::Operation::Kind::rename;
+    return os::Action{.error = hit ? EIO : 0};
+  });
+  files_of_ = [&](Rank) { return &faulty; };
+  play([&](Rank rank, Session& session, TieredState& state) {
+    take(rank, session, state, 1);
+    const std::uint64_t first = session.stats().last.written_bytes;
+    fails = true;
+    state = TieredState::at(rank, 2);
+    must(session.checkpoint());
+    EXPECT_FALSE(session.wait());
+    fails = false;
+    take(rank, session, state, 3);
+    EXPECT_LT(session.stats().last.written_bytes, first / 2);
+  });
+  EXPECT_FALSE(logged("cannot be read back"));
+  expect_restored(3);
 }
 
 TEST_F(BundlingTest, WhatStagingCannotHoldIsPulledInsideCheckpoint) {

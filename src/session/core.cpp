@@ -60,6 +60,8 @@ SessionCore::SessionCore(CoreParts parts)
       holdings_(parts_.claim, settings_.keep, rank_,
                 settings_.level_plan().levels().back().losses()) {
   if (parts_.bundles) parts_.claim.whereabouts.trust_copies();
+  if (settings_.diskless()) parts_.claim.whereabouts.see_all();
+  if (hides_first()) holdings_.hide_first();
   parts_.claim.own = {};
   parts_.claim.surveys = {};
   if (parts_.claim.global) parts_.claim.global->own = {};
@@ -337,7 +339,7 @@ Result<Version> SessionCore::seal_version(std::uint64_t entry_ns) {
   if (planted(Mistake::delete_early)) {
     holdings_.exists(*flight_->manifest, vote::info_of(*flight_->manifest));
     holdings_.retire_versions(catalog_.key());
-    submit_housekeeping(holdings_.needs());
+    submit_housekeeping(begin_housekeeping(holdings_.needs()));
   }
   const std::uint64_t sealing = clock_.now_ns();
   auto sealed = within_memory([&] {

@@ -116,6 +116,9 @@ class SessionCore {
     close
   };
 
+  /// After a change there: one hides manifests, the next removes what they counted on.
+  static constexpr unsigned kGlobalRounds = 2;
+
   /// Removal of retired files, by the worker.
   struct Housekeeping {
     std::atomic<bool> done = false;
@@ -150,7 +153,19 @@ class SessionCore {
   /// Collective if ranks keep files for each other: what nobody needs any more is removed in the
   /// background.
   Result<void> keep_house();
-  void submit_housekeeping(const vote::Needs& needs);
+  Result<void> keep_house_again();
+  /// A rank may hide manifests that count on files which another one removes: all have hidden
+  /// theirs before. On nodes it is enough that whoever removes has hidden its own, and space is
+  /// dear. The same on all ranks.
+  bool hides_first() const {
+    const bool shares = together() || parts_.claim.shares_files;
+    return parts_.claim.has_bundles || (settings_.diskless() && shares);
+  }
+  void retire_versions();
+  /// A round in which goes what nobody needs; null: one is under way.
+  std::shared_ptr<Housekeeping> begin_housekeeping(const vote::Needs& needs);
+  /// Manifests that were retired go with it.
+  void submit_housekeeping(std::shared_ptr<Housekeeping> round);
   void finish_housekeeping();
   void mark_closed();
 
@@ -254,6 +269,8 @@ class SessionCore {
   void report_drain_failure(Version version, const Error& error);
   /// Collective. What no version on the global tier needs any more is removed there.
   Result<void> keep_global_house();
+  void retire_global();
+  void submit_global_housekeeping(std::shared_ptr<Housekeeping> round);
   void finish_global_housekeeping();
 
   // core_restore.cpp: the way back.
@@ -267,6 +284,12 @@ class SessionCore {
   Result<Manifest> within_identity(Result<Manifest> manifest) const;
   /// Collective. Blocks that are not on this node come from others.
   Result<void> fill(const Manifest& manifest, const std::vector<session::RegionMatch>& matches);
+  using GlobalRead = Result<std::vector<session::LostFile>>;
+  /// Collective. Blocks that are on the global tier; an error means that a peer is lost. `read`
+  /// says how it went here: which files were found damaged.
+  Result<void> read_global(session::Equipment& equipment, os::Parallel& readers,
+                           const Manifest& manifest, std::vector<session::LostBlock>& left,
+                           GlobalRead& read);
   void adopt_restored(Manifest manifest);
   /// Collective. If something was lost, a version of the restored state puts it back.
   Result<void> heal(const RestoreOptions& options);
@@ -300,7 +323,8 @@ class SessionCore {
   std::vector<CodecUse> head_codecs_;           ///< what a head has used for the global tier
   std::shared_ptr<session::Drain> drain_;       ///< on all ranks, or on none
   std::shared_ptr<Housekeeping> global_housekeeping_;
-  bool global_changed_ = true;     ///< something may go from the global tier; the same on all ranks
+  /// So often something may go from the global tier; the same on all ranks.
+  unsigned global_rounds_ = kGlobalRounds;
   std::uint64_t settle_ns_ = 0;    ///< of the version under way
   std::uint64_t blocking_ns_ = 0;  ///< of the version under way, over all calls that made it
 

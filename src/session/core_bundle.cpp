@@ -54,12 +54,14 @@ void SessionCore::note_bundles() {
   vote::Claim& claim = parts_.claim;
   const VersionKey key = flight_->manifest->origin.key;
   for (const aggregate::RankSet& set : rank_sets()) {
-    const std::string& directory = claim.directories[set.aggregator()];
+    const Rank aggregator = set.aggregator();
+    const std::string& directory = claim.directories[aggregator];
     for (const Rank rank : set.members) {
-      claim.sources.add(key, rank, rank, directory, /*global=*/false);
+      const Rank reader = claim.directories[rank] == directory ? rank : aggregator;
+      claim.sources.add(key, rank, reader, directory, /*global=*/false);
       if (flight_->shares[rank].file_bytes > 0)
         claim.whereabouts.add({{key, rank}, FileKind::copy, 0, 0},
-                              claim.whereabouts.place(directory), rank);
+                              claim.whereabouts.place(directory), reader);
     }
   }
 }

@@ -51,6 +51,7 @@ Result<vote::Needs> SessionCore::exchange_needs() {
     if (!planted(Mistake::delete_needed)) needs.add(theirs);
     for (const session::LostFile& file : lost) whereabouts.remove(file.id, file.kind, file.place);
   }
+  needs.add_retiring();
   needs.complete(whereabouts.stripes());
   for (const SegmentId& id : whereabouts.segments())
     if (holdings_.may_go(id) && !needs.has(id)) whereabouts.remove(id, /*global=*/false);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/mistakes.hpp"
 #include "base/try.hpp"
 #include "format/wire.hpp"
 #include "session/core.hpp"
@@ -24,8 +25,9 @@ const Holder* original_of(const catalog::Whereabouts& whereabouts, const Segment
 }
 
 std::vector<std::byte> encode_ids(const std::vector<SegmentId>& ids) {
-  return session::encode_needs({.segments = {ids.begin(), ids.end()}, .shards = {}, .unread = {}},
-                               {});
+  vote::Needs needs;
+  needs.segments = {ids.begin(), ids.end()};
+  return session::encode_needs(needs, {});
 }
 
 std::set<SegmentId> decode_ids(std::span<const std::byte> bytes) {
@@ -231,9 +233,9 @@ Result<void> SessionCore::finish_drain() {
     learn_bandwidth(report.written);
   }
   if (!report.codecs.empty()) head_codecs_ = report.codecs;
-  global_changed_ = true;
+  global_rounds_ = kGlobalRounds;
   if (!agreed) {
-    holdings_.not_drained(key, report.bundle);
+    holdings_.not_drained(key, drain->segments(), report.bundle);
     report_drain_failure(key.version, agreed.error());
     return tell_damaged(report.damaged);
   }
@@ -263,20 +265,35 @@ void SessionCore::report_drain_failure(Version version, const Error& error) {
 Result<void> SessionCore::keep_global_house() {
   finish_global_housekeeping();
   // The same on all ranks, but for a round under way, which takes longer than a version.
-  if (!parts_.claim.global || !global_changed_ || !holdings_.made_version()) return {};
-  global_changed_ = false;
+  if (!parts_.claim.global || global_rounds_ == 0 || !holdings_.made_version()) return {};
+  --global_rounds_;
   vote::Claim& claim = parts_.claim;
-  for (const VersionKey& key : holdings_.retire_global()) claim.sources.forget(key, true);
+  const bool apart = !planted(Mistake::remove_early);
+  if (!apart) retire_global();
   vote::Needs needs = holdings_.global_needs();
   if (drain_) needs.segments.insert(drain_->segments().begin(), drain_->segments().end());
   BELAY_ASSIGN(const auto all, parts_.group->gather(session::encode_needs(needs, {})));
   for (const auto& bytes : all) needs.add(session::decode_needs(bytes).first);
+  needs.add_retiring();
   for (const SegmentId& id : claim.whereabouts.segments())
     if (holdings_.may_go(id) && !needs.has(id)) claim.whereabouts.remove(id, /*global=*/true);
-  if (global_housekeeping_) return {};  // what is retired by now goes with the next round
-  auto round = std::make_shared<Housekeeping>();
-  round->left = holdings_.take_global_retired(needs);
-  if (round->left.empty()) return {};
+  auto round = global_housekeeping_ ? nullptr : std::make_shared<Housekeeping>();
+  if (round) holdings_.release_global(needs);
+  // What these count on stays until an exchange to come has shown that all ranks have hidden them.
+  if (apart) retire_global();
+  submit_global_housekeeping(std::move(round));
+  return {};
+}
+
+void SessionCore::retire_global() {
+  for (const VersionKey& key : holdings_.retire_global())
+    parts_.claim.sources.forget(key, /*global=*/true);
+}
+
+void SessionCore::submit_global_housekeeping(std::shared_ptr<Housekeeping> round) {
+  if (!round) return;  // what is retired by now goes with the next
+  round->left = holdings_.take_global_retired();
+  if (round->left.empty()) return holdings_.give_back_global({});
   global_housekeeping_ = round;
   // After a drain that was submitted before, and before one that comes: neither sees a copy vanish
   // that it counts on.
@@ -295,7 +312,6 @@ Result<void> SessionCore::keep_global_house() {
   });
   if (!submitted) round->done.store(true, std::memory_order_release);
   if (settings_.background == Background::inline_) parts_.drain_worker->wait_all();
-  return {};
 }
 
 void SessionCore::finish_global_housekeeping() {

@@ -64,7 +64,7 @@ Result<Version> SessionCore::restore(const RestoreOptions& options) {
 Result<bool> SessionCore::try_version(VersionKey key, const RestoreOptions& options,
                                       std::optional<Error>& reason) {
   auto manifest =
-      within_identity(vote::fetch_manifest(*parts_.group, *parts_.claim.sight, parts_.claim.sources,
+      within_identity(vote::fetch_manifest(*parts_.group, parts_.claim.home(), parts_.claim.sources,
                                            key, parts_.claim.identity.store, log_));
   if (!manifest && manifest.error().code() == Code::peer_lost) return Unexpected(manifest.error());
   BELAY_ASSIGN(const bool all_loaded, all_succeed(status_of(manifest), reason));
@@ -102,8 +102,15 @@ Result<Manifest> SessionCore::within_identity(Result<Manifest> manifest) const {
 }
 
 Result<Manifest> SessionCore::load(VersionKey key) {
-  return within_identity(
-      vote::load_manifest(equipment_.tier, key, rank_, parts_.claim.identity.store));
+  const vote::Claim& claim = parts_.claim;
+  auto loaded = vote::load_manifest(equipment_.tier, key, rank_, claim.identity.store);
+  // Who shares a file with others may have it elsewhere.
+  for (const std::string& directory : claim.sources.directories(key, rank_)) {
+    if (loaded || !parts_.bundles) break;
+    auto& place = store::place_in(*claim.sight, directory);
+    loaded = vote::load_manifest(place, key, rank_, claim.identity.store);
+  }
+  return within_identity(std::move(loaded));
 }
 
 Result<void> SessionCore::fill(const Manifest& manifest,
@@ -129,6 +136,8 @@ Result<void> SessionCore::fill(const Manifest& manifest,
   if (lost) damaged = damaged_here(lost->blocks);
   std::vector<session::LostBlock> left;
   if (lost) left = lost->blocks;
+  GlobalRead global = std::vector<session::LostFile>{};
+  if (settings_.diskless()) BELAY_TRY(read_global(equipment, readers, manifest, left, global));
   if (parts_.group->size() > 1) {
     // A rank that cannot read at all still answers the others.
     BELAY_ASSIGN(auto fetched,
@@ -142,16 +151,7 @@ Result<void> SessionCore::fill(const Manifest& manifest,
     damaged.insert(damaged.end(), rebuilt.damaged.begin(), rebuilt.damaged.end());
   }
   // Last: what is damaged on nodes must have been read to be known.
-  std::vector<std::shared_ptr<store::Bundle>> open_bundles;
-  if (parts_.claim.global && parts_.group->size() > 1) {
-    BELAY_ASSIGN(open_bundles,
-                 session::share_extents(equipment, readers, *parts_.group, *parts_.claim.sight,
-                                        parts_.claim.whereabouts, manifest.origin.store, left));
-  }
-  Result<std::vector<session::LostFile>> global = std::vector<session::LostFile>{};
-  if (parts_.claim.global && !left.empty())
-    global = session::read_global(equipment, readers, *parts_.claim.sight, parts_.claim.whereabouts,
-                                  manifest, left);
+  if (parts_.claim.global) BELAY_TRY(read_global(equipment, readers, manifest, left, global));
   if (global) damaged.insert(damaged.end(), global->begin(), global->end());
   if (together()) BELAY_TRY(tell_damaged(damaged));
   if (!lost) return Unexpected(lost.error());
@@ -163,6 +163,21 @@ Result<void> SessionCore::fill(const Manifest& manifest,
               "{} blocks are in no file that is left, the first of them in region '{}': those who "
               "stored it in version {} were lost",
               left.size(), block.wanted.region->name, block.id.key.version);
+}
+
+Result<void> SessionCore::read_global(session::Equipment& equipment, os::Parallel& readers,
+                                      const Manifest& manifest,
+                                      std::vector<session::LostBlock>& left, GlobalRead& read) {
+  std::vector<std::shared_ptr<store::Bundle>> open_bundles;
+  if (parts_.group->size() > 1) {
+    BELAY_ASSIGN(open_bundles,
+                 session::share_extents(equipment, readers, *parts_.group, *parts_.claim.sight,
+                                        parts_.claim.whereabouts, manifest.origin.store, left));
+  }
+  if (!left.empty())
+    read = session::read_global(equipment, readers, *parts_.claim.sight, parts_.claim.whereabouts,
+                                manifest, left);
+  return {};
 }
 
 Result<void> SessionCore::heal(const RestoreOptions& options) {
@@ -223,7 +238,7 @@ void SessionCore::adopt_restored(Manifest manifest) {
   stats_.table_bytes = catalog_.memory_bytes() + dedup_.memory_bytes();
   dirty_sets_.distrust_all();
   holdings_.restored(*shared);
-  global_changed_ = true;
+  global_rounds_ = kGlobalRounds;
   log_.info("restored version {}", shared->origin.key.version);
 }
 

@@ -5,6 +5,7 @@
 #include "vote/agreement.hpp"
 #include "vote/publish.hpp"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -203,7 +204,10 @@ Result<void> SessionCore::drop_flight(const Result<void>& named) {
     reload_catalog();
   }
   index_is_current_ = false;
-  holdings_.discard(key, flight_ ? flight_->kept() : vote::Kept{});
+  std::vector<SegmentId> counted_on;
+  if (flight_)
+    for (const SegmentRef& segment : flight_->manifest->segments) counted_on.push_back(segment.id);
+  holdings_.discard(key, flight_ ? flight_->kept() : vote::Kept{}, std::move(counted_on));
   if (planted(Mistake::reuse_version)) holdings_.reuse_number(key.version);
   flight_.reset();
   return {};
@@ -220,23 +224,39 @@ void SessionCore::reload_catalog() {
 }
 
 Result<void> SessionCore::keep_house() {
-  const VersionKey pinned = drain_ ? drain_->origin().key : VersionKey{};
-  for (const VersionKey& key : holdings_.retire_versions(catalog_.key(), pinned))
-    parts_.claim.sources.forget(key, /*global=*/false);
+  finish_housekeeping();
+  const bool apart = hides_first() && !planted(Mistake::remove_early);
+  if (!apart) retire_versions();
   vote::Needs needs = holdings_.needs();
   if (together() || parts_.claim.shares_files) {
     BELAY_ASSIGN(needs, exchange_needs());
   }
-  submit_housekeeping(needs);
+  auto round = begin_housekeeping(needs);
+  // What these count on stays until an exchange to come has shown that all ranks have hidden them.
+  if (apart) retire_versions();
+  submit_housekeeping(std::move(round));
   return keep_global_house();
 }
 
-void SessionCore::submit_housekeeping(const vote::Needs& needs) {
+void SessionCore::retire_versions() {
+  const VersionKey pinned = drain_ ? drain_->origin().key : VersionKey{};
+  for (const VersionKey& key : holdings_.retire_versions(catalog_.key(), pinned))
+    parts_.claim.sources.forget(key, /*global=*/false);
+}
+
+std::shared_ptr<SessionCore::Housekeeping> SessionCore::begin_housekeeping(
+    const vote::Needs& needs) {
   finish_housekeeping();
-  if (housekeeping_) return;  // one round at a time; what is retired by now goes with the next
+  if (housekeeping_) return nullptr;
   auto round = std::make_shared<Housekeeping>();
-  round->left = holdings_.take_retired(needs);  // until they are gone
-  if (round->left.empty()) return;
+  holdings_.release(needs);
+  return round;
+}
+
+void SessionCore::submit_housekeeping(std::shared_ptr<Housekeeping> round) {
+  if (!round) return;                      // what is retired by now goes with the next
+  round->left = holdings_.take_retired();  // until they are gone
+  if (round->left.empty()) return holdings_.give_back({});
   housekeeping_ = round;
   auto submitted = within_memory([&]() -> Result<void> {
     parts_.worker->submit([this, round] {
@@ -252,6 +272,20 @@ void SessionCore::submit_housekeeping(const vote::Needs& needs) {
   });
   // Nobody works on a round that could not be submitted: the next one takes its files.
   if (!submitted) round->done.store(true, std::memory_order_release);
+}
+
+/// What was hidden last counts on files that go only now.
+Result<void> SessionCore::keep_house_again() {
+  if (parts_.drain_worker)
+    BELAY_TRY(await_drain_workers([&] { return !parts_.drain_worker->pending(); }));
+  global_rounds_ = std::max(global_rounds_, 1u);
+  if (hides_first()) {
+    BELAY_TRY(keep_house());
+  } else {
+    BELAY_TRY(keep_global_house());
+  }
+  parts_.worker->wait_all();
+  return {};
 }
 
 void SessionCore::finish_housekeeping() {
@@ -293,6 +327,7 @@ Result<void> SessionCore::close() {
     parts_.worker->wait_all();  // a round may be under way; the last one comes after it
     settled = keep_house();
     parts_.worker->wait_all();
+    if (settled) settled = keep_house_again();
     vote::drop_retired(equipment_.tier, log_);
     finish_housekeeping();
     if (parts_.drain_worker) parts_.drain_worker->wait_all();

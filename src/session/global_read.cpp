@@ -26,7 +26,8 @@ std::vector<GlobalCopy> copies_for(const SegmentId& id, const catalog::Whereabou
   std::vector<GlobalCopy> copies;
   for (const SegmentId& each : ids)
     for (const auto& holder : whereabouts.holders(each))
-      if (whereabouts.is_global(holder.place)) copies.push_back({each, holder.place});
+      if (holder.is_copy() && whereabouts.in_sight(holder.place))
+        copies.push_back({each, holder.place});
   return copies;
 }
 

@@ -204,9 +204,11 @@ void prepare_bundles(detail::CoreParts& parts) {
         "communicate (if `aggregate` is set, checkpoint() writes those that ranks share)");
     return;
   }
-  // Of one node: whoever removes blocks has hidden its own manifest before, which lies there too.
-  parts.log->info("a version has {} files on the global tier, written {}",
-                  aggregate::sets_on_nodes(parts.nodes, settings.aggregate).size(),
+  const auto ranks = static_cast<Rank>(parts.nodes.size());
+  const auto over = aggregate::sets_over_nodes(ranks, settings.aggregate).size();
+  const auto on = aggregate::sets_on_nodes(parts.nodes, settings.aggregate).size();
+  parts.sets_over_nodes = over < on;
+  parts.log->info("a version has {} files on the global tier, written {}", std::min(over, on),
                   parts.voyages ? "in the background" : "inside checkpoint()");
 }
 
@@ -350,6 +352,7 @@ Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> grou
                             .pid = seams.pid,
                             .patience_ns = lock_patience(settings),
                             .global = settings.has_global_tier() ? settings.global : std::string(),
+                            .sees_all = settings.diskless(),
                             .seed = settings.seed}));
   BELAY_ASSIGN(parts.hasher,
                vote::agree_on(*group, make_hasher(settings.hash, parts.claim.identity.seed)));

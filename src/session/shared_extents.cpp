@@ -116,7 +116,7 @@ void Sharing::find_all() {
   for (std::size_t i = 0; i < lost_.size(); ++i) wanted[lost_[i].id].push_back(i);
   for (auto& [id, blocks] : wanted)
     for (const auto& holder : whereabouts_.holders(id)) {
-      if (!whereabouts_.is_global(holder.place)) continue;
+      if (!holder.is_copy() || !whereabouts_.in_sight(holder.place)) continue;
       auto& place = store::place_in(sight_, whereabouts_.directory(holder.place));
       auto having = place.bundles_with(id);
       // The newest first: it has again what was found damaged in an older one.

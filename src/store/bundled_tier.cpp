@@ -56,14 +56,12 @@ class BundledTier final : public Tier {
     // One that was made again has the same name as the one in its bundle, and both are to go.
     const bool manifest = is_a(name, format::NameKind::manifest);
     if (removed ? !manifest : removed.error().code() != Code::not_found) return removed;
+    if (manifest) {
+      BELAY_ASSIGN(const bool hidden, hide_bundled(format::parse_name(name)->key));
+      return hidden ? Result<void>{} : removed;
+    }
     BELAY_ASSIGN(const auto bundled, open_bundled(name));
-    if (!bundled) return removed;
-    if (!manifest) return {};
-    const auto parsed = format::parse_name(name);
-    // busy: somebody else of this node has left the mark.
-    const auto mark = tier_->create(format::retired_name(parsed->key));
-    if (!mark && mark.error().code() != Code::busy) return Unexpected(mark.error());
-    return {};
+    return bundled ? Result<void>{} : removed;
   }
   Result<void> retire(const std::string& name) override {
     if (is_a(name, format::NameKind::manifest)) return remove(name);
@@ -174,6 +172,24 @@ class BundledTier final : public Tier {
   static bool is_a(const std::string& name, format::NameKind kind) {
     const auto parsed = format::parse_name(name);
     return parsed && parsed->kind == kind && !parsed->temporary;
+  }
+
+  /// Leaves the mark, if there are bundles of this version: also of those that cannot be read now,
+  /// but perhaps later. False: there is nothing to be hidden.
+  Result<bool> hide_bundled(VersionKey key) {
+    BELAY_ASSIGN(const auto names, tier_->list());
+    bool bundled = false;
+    for (const std::string& name : names) {
+      const auto parsed = format::parse_name(name);
+      if (!parsed || parsed->temporary || parsed->key != key) continue;
+      if (parsed->kind == format::NameKind::retired) return false;
+      bundled = bundled || parsed->kind == format::NameKind::bundle;
+    }
+    if (!bundled) return false;
+    // busy: somebody else of this node has left the mark.
+    const auto mark = tier_->create(format::retired_name(key));
+    if (!mark && mark.error().code() != Code::busy) return Unexpected(mark.error());
+    return true;
   }
 
   /// A copy that has a file of its own, with what bundles have of it besides. Null: nothing.

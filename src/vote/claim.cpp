@@ -130,13 +130,16 @@ Result<std::unique_ptr<store::Tier>> open_tier(Surroundings& around, const Place
 }
 
 /// Every directory of the global tier can be read by every rank.
-Result<std::unique_ptr<store::Tier>> open_sight(Surroundings& around, const Claim& claim) {
+Result<std::unique_ptr<store::Tier>> open_sight(Surroundings& around, const ClaimRequest& request,
+                                                const Claim& claim) {
   std::vector<std::string> directories;
   const auto add = [&](const std::string& directory) {
     if (std::find(directories.begin(), directories.end(), directory) == directories.end())
       directories.push_back(directory);
   };
   for (store::Tier* const place : claim.tier->places()) add(place->place());
+  if (request.sees_all)
+    for (const std::string& directory : claim.directories) add(directory);
   if (claim.global) {
     for (store::Tier* const place : claim.global->tier->places()) add(place->place());
     for (const std::string& directory : claim.global->directories) add(directory);
@@ -224,7 +227,8 @@ bool is_shared(const Claim& claim, const std::string& directory, const catalog::
 
 /// From what every rank has seen: who holds what, and which manifests are worth something.
 Result<void> find_holders(Surroundings& around, Claim& claim) {
-  for (Rank rank = 0; rank < claim.surveys.size(); ++rank)
+  for (Rank rank = 0; rank < claim.surveys.size(); ++rank) {
+    claim.has_bundles = claim.has_bundles || claim.surveys[rank].bundles;
     for (const PlaceSurvey& seen : claim.surveys[rank].places) {
       const auto place = claim.whereabouts.place(seen.directory);
       if (seen.global) claim.whereabouts.mark_global(place);
@@ -234,6 +238,8 @@ Result<void> find_holders(Surroundings& around, Claim& claim) {
         claim.shares_files = claim.shares_files || shared;
       }
     }
+  }
+  claim.shares_files = claim.shares_files || claim.has_bundles;
   for (const Survey& seen : claim.surveys)
     for (const Stripe& stripe : seen.stripes) claim.whereabouts.add(stripe);
   judge_manifests(claim.own, claim.whereabouts, around.group.rank(), around.log);
@@ -255,7 +261,7 @@ Result<void> fetch_missing(Surroundings& around, Claim& claim) {
   const Rank rank = around.group.rank();
   for (const VersionKey& key : claim.sources.versions()) {
     if (claim.sources.all_at_home(key, around.group.size())) continue;
-    auto manifest = fetch_manifest(around.group, *claim.sight, claim.sources, key,
+    auto manifest = fetch_manifest(around.group, claim.home(), claim.sources, key,
                                    claim.identity.store, around.log);
     if (!manifest && manifest.error().code() == Code::peer_lost)
       return Unexpected(manifest.error());
@@ -353,7 +359,7 @@ Result<Claim> claim_store(Surroundings& around, const ClaimRequest& request) {
     for (auto& lock : taken_there.locks) claim.locks.push_back(std::move(lock));
     add_global_survey(claim.own, claim.global->own);
   }
-  BELAY_ASSIGN(claim.sight, agree_on(around.group, open_sight(around, claim)));
+  BELAY_ASSIGN(claim.sight, agree_on(around.group, open_sight(around, request, claim)));
   BELAY_ASSIGN(claim.surveys, exchange_surveys(around.group, claim.own.survey));
   BELAY_ASSIGN(claim.identity, settle_identity(around, claim.surveys, request));
   BELAY_TRY(find_holders(around, claim));

@@ -31,6 +31,7 @@ struct ClaimRequest {
   /// it must be less than the group's deadline.
   std::uint64_t patience_ns = 10'000'000'000;
   std::string global = {};                 ///< directory of the global tier; empty: there is none
+  bool sees_all = false;                   ///< `store` is of the kind that each rank can read whole
   std::optional<std::uint64_t> seed = {};  ///< of fingerprints, if the store is new; unset: random
 };
 
@@ -63,7 +64,7 @@ struct Claim {
   /// comes back under another host name finds its versions there.
   std::unique_ptr<store::Tier> tier;
   std::optional<GlobalClaim> global;
-  /// Only to read: the tier, then all of the global tier.
+  /// Only to read: the tier, then all of the global tier, which the former may be a part of.
   std::unique_ptr<store::Tier> sight;
   std::vector<std::unique_ptr<os::Lock>> locks;
   OwnSurvey own;
@@ -75,6 +76,12 @@ struct Claim {
   /// Some rank looks after files that others count on: nobody can decide alone what may go. The
   /// same on all ranks.
   bool shares_files = false;
+  /// There are bundles in the directories of versions: some rank looks after manifests of others.
+  /// The same on all ranks.
+  bool has_bundles = false;
+
+  /// Where a rank looks for a manifest before it asks others: not in all places of a large job.
+  store::Tier& home() const { return global ? *sight : *tier; }
 };
 
 /// Collective. All ranks get a claim or the same error. Nothing but directories and lock files is

@@ -45,7 +45,9 @@ void GlobalHoldings::drained(store::KnownVersion version) {
   known_.insert(known_.begin(), std::move(version));
 }
 
-void GlobalHoldings::discard(VersionKey key, const std::optional<SegmentId>& bundle) {
+void GlobalHoldings::discard(VersionKey key, std::vector<SegmentId> segments,
+                             const std::optional<SegmentId>& bundle) {
+  retiring_.add(key, std::move(segments));
   retired_.manifests.push_back({key, rank_});
   if (bundle) retired_.others.push_back(format::temporary_name(format::bundle_name(*bundle)));
 }
@@ -63,20 +65,29 @@ std::vector<VersionKey> GlobalHoldings::retire_versions(const store::RetentionRu
     std::copy_if(kept_manifests_.begin(), kept_manifests_.end(),
                  std::back_inserter(retired_.manifests), is_of);
     std::erase_if(kept_manifests_, is_of);
-    std::erase_if(known_, [&](const auto& version) { return version.key == key; });
+    const auto is_it = [&](const auto& version) { return version.key == key; };
+    retiring_.add(key, std::move(std::find_if(known_.begin(), known_.end(), is_it)->segments));
+    std::erase_if(known_, is_it);
   }
   return keys;
 }
 
+Needs GlobalHoldings::needs() const {
+  Needs needs = needs_of(known_);
+  retiring_.add_to(needs);
+  return needs;
+}
+
 void GlobalHoldings::give_back(Retired left) {
+  retiring_.give_back(left);
   // A later version may count on the blocks of what stayed: whether it goes is asked again.
   for (const SegmentId& id : std::exchange(left.copies, {})) copies_.push_back(id);
   left.bundles = bundles_.give_back(std::move(left.bundles));
   retired_.add(left);
 }
 
-Retired GlobalHoldings::take_retired(const Needs& needs, const store::RetentionRule& rule,
-                                     bool earlier) {
+void GlobalHoldings::release(const Needs& needs, const store::RetentionRule& rule, bool earlier) {
+  retiring_.forget_hidden(needs);
   const auto goes = [&](const SegmentId& id) {
     return (rule.earlier_runs_count || id.key.run == rule.run) && !needs.has(id);
   };
@@ -89,6 +100,10 @@ Retired GlobalHoldings::take_retired(const Needs& needs, const store::RetentionR
                            earlier_leftovers_.end());
     earlier_leftovers_.clear();
   }
+}
+
+Retired GlobalHoldings::take_retired() {
+  retiring_.take();
   return std::exchange(retired_, {});
 }
 

@@ -8,6 +8,7 @@
 #include "vote/kept_bundles.hpp"
 #include "vote/needs.hpp"
 #include "vote/publish.hpp"
+#include "vote/retiring.hpp"
 
 #include <optional>
 #include <string>
@@ -27,17 +28,21 @@ class GlobalHoldings {
   bool has(VersionKey key) const;
   /// All ranks' manifests are there.
   void drained(store::KnownVersion version);
-  /// Not all are: what is there of it goes.
-  void discard(VersionKey key, const std::optional<SegmentId>& bundle);
+  /// Not all are: what is there of it goes. It counts on `segments`.
+  void discard(VersionKey key, std::vector<SegmentId> segments,
+               const std::optional<SegmentId>& bundle);
   void wrote(KeptBundle bundle) { bundles_.add(std::move(bundle)); }
   void does_not_exist(VersionKey key);
 
   /// Retires the versions that `keep` newer ones there have made superfluous.
   std::vector<VersionKey> retire_versions(const store::RetentionRule& rule);
-  Needs needs() const { return needs_of(known_); }
-  /// `earlier`: what earlier runs have left may go too.
+  /// Also of retired ones that may still be seen.
+  Needs needs() const;
+  /// What nobody needs goes with the next take_retired(). `needs`: of all ranks. `earlier`: what
+  /// earlier runs have left may go too.
+  void release(const Needs& needs, const store::RetentionRule& rule, bool earlier);
   /// Give back what stays after all before taking again.
-  Retired take_retired(const Needs& needs, const store::RetentionRule& rule, bool earlier);
+  Retired take_retired();
   void give_back(Retired left);
 
  private:
@@ -49,6 +54,7 @@ class GlobalHoldings {
   KeptBundles bundles_;
   std::vector<SegmentId> kept_manifests_;  ///< of other ranks
   std::vector<std::string> earlier_leftovers_;
+  Retiring retiring_;
   Retired retired_;
 };
 

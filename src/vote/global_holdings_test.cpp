@@ -11,7 +11,14 @@ const SegmentId kOldBundle = {{2, 1}, kOwner};
 const SegmentId kNewBundle = {{2, 2}, kOwner};
 const store::RetentionRule kKeepOne = {1, 2};
 
-/// One bundle a version, with its own segment in it; only the newer version is left.
+/// What goes by what all ranks have said.
+Retired take(GlobalHoldings& holdings, Needs all) {
+  all.add_retiring();
+  holdings.release(all, kKeepOne, false);
+  return holdings.take_retired();
+}
+
+/// One bundle a version, with its own segment in it; the older version is retired, but can be seen.
 GlobalHoldings holdings_of_two() {
   GlobalHoldings holdings(GlobalClaim{}, {}, 2, kOwner);
   for (const SegmentId& id : {kOldBundle, kNewBundle}) {
@@ -22,35 +29,75 @@ GlobalHoldings holdings_of_two() {
   return holdings;
 }
 
-TEST(GlobalHoldings, ABundleGoesOnceNobodyCountsOnItsSegments) {
+/// The same once the older one is hidden.
+GlobalHoldings holdings_of_one() {
   GlobalHoldings holdings = holdings_of_two();
+  EXPECT_EQ(holdings.take_retired().manifests, std::vector<SegmentId>{kOldBundle});
+  holdings.give_back({});
+  return holdings;
+}
+
+TEST(GlobalHoldings, ABundleStaysUntilManifestsThatCountOnItAreHidden) {
+  GlobalHoldings holdings = holdings_of_two();
+  const Retired hidden = take(holdings, holdings.needs());
+  EXPECT_EQ(hidden.manifests, std::vector<SegmentId>{kOldBundle});
+  EXPECT_TRUE(hidden.bundles.empty());
+  // The round goes on, and then it is over, without success.
+  EXPECT_FALSE(holdings.needs().retiring.empty());
+  EXPECT_TRUE(holdings.needs().retiring.front().visible);
+  holdings.give_back(hidden);
+  const Retired again = take(holdings, holdings.needs());
+  EXPECT_EQ(again.manifests, hidden.manifests);
+  EXPECT_TRUE(again.bundles.empty());
+  holdings.give_back({});
+  EXPECT_EQ(take(holdings, holdings.needs()).bundles, std::vector<SegmentId>{kOldBundle});
+}
+
+TEST(GlobalHoldings, ABundleStaysWhileAnotherRankHasManifestsOfTheVersionToHide) {
+  GlobalHoldings holdings = holdings_of_one();
+  Needs all = holdings.needs();
+  all.retiring.push_back({kOldBundle.key, true, std::vector<SegmentId>{}});
+  EXPECT_TRUE(take(holdings, all).bundles.empty()) << "this rank's manifest counts on it";
+  holdings.give_back({});
+  EXPECT_FALSE(holdings.needs().retiring.empty());
+  EXPECT_FALSE(take(holdings, holdings.needs()).bundles.empty());
+  EXPECT_TRUE(holdings.needs().retiring.empty());
+}
+
+TEST(GlobalHoldings, NothingOlderGoesWhileNobodyKnowsWhatCanBeSeen) {
+  GlobalHoldings holdings = holdings_of_one();
+  Needs all = holdings.needs();
+  all.retiring.push_back({kNewBundle.key, true, {}});
+  EXPECT_TRUE(take(holdings, all).bundles.empty());
+}
+
+TEST(GlobalHoldings, ABundleGoesOnceNobodyCountsOnItsSegments) {
+  GlobalHoldings holdings = holdings_of_one();
   Needs of_others;
   of_others.segments.insert(kOldBundle);
-  EXPECT_TRUE(holdings.take_retired(of_others, kKeepOne, false).bundles.empty());
+  EXPECT_TRUE(take(holdings, of_others).bundles.empty());
   holdings.give_back({});
-  EXPECT_EQ(holdings.take_retired(holdings.needs(), kKeepOne, false).bundles,
-            std::vector<SegmentId>{kOldBundle});
+  EXPECT_EQ(take(holdings, holdings.needs()).bundles, std::vector<SegmentId>{kOldBundle});
 }
 
 TEST(GlobalHoldings, ABundleThatCouldNotBeRemovedStaysIfSomebodyCountsOnItByThen) {
-  GlobalHoldings holdings = holdings_of_two();
-  const Retired left = holdings.take_retired(holdings.needs(), kKeepOne, false);
+  GlobalHoldings holdings = holdings_of_one();
+  const Retired left = take(holdings, holdings.needs());
   ASSERT_EQ(left.bundles, std::vector<SegmentId>{kOldBundle});
   holdings.give_back(left);
 
   Needs again = holdings.needs();
   again.segments.insert(kOldBundle);
-  EXPECT_TRUE(holdings.take_retired(again, kKeepOne, false).bundles.empty());
+  EXPECT_TRUE(take(holdings, again).bundles.empty());
   holdings.give_back({});
-  EXPECT_EQ(holdings.take_retired(holdings.needs(), kKeepOne, false).bundles,
-            std::vector<SegmentId>{kOldBundle});
+  EXPECT_EQ(take(holdings, holdings.needs()).bundles, std::vector<SegmentId>{kOldBundle});
 }
 
 TEST(GlobalHoldings, ABundleThatWasRemovedIsForgotten) {
-  GlobalHoldings holdings = holdings_of_two();
-  ASSERT_FALSE(holdings.take_retired(holdings.needs(), kKeepOne, false).bundles.empty());
+  GlobalHoldings holdings = holdings_of_one();
+  ASSERT_FALSE(take(holdings, holdings.needs()).bundles.empty());
   holdings.give_back({});
-  EXPECT_TRUE(holdings.take_retired(holdings.needs(), kKeepOne, false).empty());
+  EXPECT_TRUE(take(holdings, holdings.needs()).empty());
 }
 
 TEST(GlobalHoldings, NothingGoesThatABundleWhichCannotBeReadMayCountOn) {
@@ -58,15 +105,17 @@ TEST(GlobalHoldings, NothingGoesThatABundleWhichCannotBeReadMayCountOn) {
   claim.own.kept_bundles = {{kOldBundle, {kOldBundle}, true}, {kNewBundle, {}, false}};
   GlobalHoldings holdings(claim, {}, 2, kOwner);
   EXPECT_TRUE(holdings.retire_versions(kKeepOne).empty());
-  EXPECT_TRUE(holdings.take_retired(holdings.needs(), kKeepOne, false).bundles.empty());
+  EXPECT_TRUE(take(holdings, holdings.needs()).bundles.empty());
+  holdings.give_back({});
 
   // As any other version it goes when there are newer ones.
   const SegmentId newest{{2, 3}, kOwner};
   holdings.wrote({newest, {newest}});
   holdings.drained({newest.key, true, std::vector<SegmentId>{newest}});
   EXPECT_EQ(holdings.retire_versions(kKeepOne), std::vector<VersionKey>{kNewBundle.key});
-  EXPECT_EQ(holdings.take_retired(holdings.needs(), kKeepOne, false).bundles,
-            std::vector<SegmentId>{kOldBundle});
+  EXPECT_TRUE(take(holdings, holdings.needs()).bundles.empty());
+  holdings.give_back({});
+  EXPECT_EQ(take(holdings, holdings.needs()).bundles, std::vector<SegmentId>{kOldBundle});
 }
 
 }  // namespace

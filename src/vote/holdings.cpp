@@ -136,8 +136,10 @@ void Holdings::restored(const Manifest& manifest) {
   rule_.earlier_runs_count = true;
 }
 
-void Holdings::discard(VersionKey key, const Kept& kept) {
+void Holdings::discard(VersionKey key, const Kept& kept,
+                       std::optional<std::vector<SegmentId>> segments) {
   const std::string manifest = format::manifest_name(key, rank_);
+  if (hides_first_) retiring_.add(key, std::move(segments));
   retired_.manifests.push_back({key, rank_});
   retired_.segments.push_back({key, rank_});
   retired_.others.push_back(format::temporary_name(manifest));
@@ -193,6 +195,7 @@ Needs Holdings::needs() const {
   const auto is_older = [&](const auto& version) { return version.exists && version.key < unread; };
   if (std::any_of(known_.begin(), known_.end(), is_older))
     needs.unread = std::max(needs.unread, unread);
+  retiring_.add_to(needs);
   return needs;
 }
 
@@ -205,6 +208,7 @@ std::vector<VersionKey> Holdings::retire_versions(VersionKey base, VersionKey pi
     for (const SegmentId& id : kept_.manifests)
       if (id.key == key) retired_.manifests.push_back(id);
     std::erase_if(kept_.manifests, [&](const SegmentId& id) { return id.key == key; });
+    if (hides_first_) retiring_.add(key, std::move(find(key)->segments));
     if (global_.has(key))
       *find(key) = {.key = key, .exists = true, .here = false};
     else
@@ -233,16 +237,20 @@ std::vector<VersionKey> Holdings::retire_global() {
   return keys;
 }
 
-Retired Holdings::take_retired(const Needs& needs) {
-  if (made_version_) {
-    const auto goes = [&](const SegmentId& id) { return may_go(id) && !needs.has(id); };
-    retire(segments_here_, retired_.segments, goes);
-    retire(kept_.copies, retired_.copies, goes);
-    retire(kept_.shards, retired_.shards,
-           [&](const SegmentId& id) { return may_go(id) && !needs.has_shard(id); });
-    append(retired_.bundles, bundles_.take(needs, known_, rule_));
-    retire_earlier_leftovers();
-  }
+void Holdings::release(const Needs& needs) {
+  retiring_.forget_hidden(needs);
+  if (!made_version_) return;
+  const auto goes = [&](const SegmentId& id) { return may_go(id) && !needs.has(id); };
+  retire(segments_here_, retired_.segments, goes);
+  retire(kept_.copies, retired_.copies, goes);
+  retire(kept_.shards, retired_.shards,
+         [&](const SegmentId& id) { return may_go(id) && !needs.has_shard(id); });
+  append(retired_.bundles, bundles_.take(needs, known_, rule_));
+  retire_earlier_leftovers();
+}
+
+Retired Holdings::take_retired() {
+  retiring_.take();
   return std::exchange(retired_, {});
 }
 
@@ -259,6 +267,7 @@ void Holdings::retire_earlier_leftovers() {
 }
 
 void Holdings::give_back(Retired left) {
+  retiring_.give_back(left);
   left.bundles = bundles_.give_back(std::move(left.bundles));
   retired_.add(left);
 }

@@ -12,6 +12,7 @@
 #include "vote/needs.hpp"
 #include "vote/publish.hpp"
 #include "vote/recovery.hpp"
+#include "vote/retiring.hpp"
 
 #include <map>
 #include <optional>
@@ -48,8 +49,10 @@ class Holdings {
   void exists(const Manifest& manifest, VersionInfo info, Kept kept = {});
   /// Not all have, or it could not be read at restore.
   void does_not_exist(VersionKey key);
-  /// The files of a version that failed may go at once.
-  void discard(VersionKey key, const Kept& kept = {});
+  /// The files of a version that failed may go at once. It counts on `segments`; unset: nobody
+  /// knows.
+  void discard(VersionKey key, const Kept& kept = {},
+               std::optional<std::vector<SegmentId>> segments = {});
   /// All ranks have read this version back; versions of earlier runs count from now on.
   void restored(const Manifest& manifest);
 
@@ -65,8 +68,11 @@ class Holdings {
   /// version that the next one builds on, stays: it may be an old one that was restored; and so
   /// does `pinned`, which is on its way to the global tier.
   std::vector<VersionKey> retire_versions(VersionKey base, VersionKey pinned = {});
-  /// What the versions that are left count on, for this rank.
+  /// What the versions that are left count on, for this rank; and retired ones that may still be
+  /// seen, if these are hidden first.
   Needs needs() const;
+  /// From now on blocks go only after all ranks have hidden the manifests that count on them.
+  void hide_first() { hides_first_ = true; }
   /// Where the tier of versions has them.
   const std::vector<KeptBundle>& bundles() const { return bundles_.all(); }
   bool made_version() const { return made_version_; }
@@ -74,24 +80,27 @@ class Holdings {
   bool may_go(const SegmentId& id) const {
     return made_version_ && (rule_.earlier_runs_count || id.key.run == rule_.run);
   }
-  /// What may go: of retired versions the manifests, and all that nobody needs any more. Forgets
-  /// it; give back what stays after all.
-  Retired take_retired(const Needs& needs);
+  /// What nobody needs any more goes with the next take_retired(). `needs`: of all ranks, if these
+  /// decide together.
+  void release(const Needs& needs);
+  /// What may go: of retired versions the manifests, and what was released. Forgets it; give back
+  /// what stays after all.
+  Retired take_retired();
   void give_back(Retired left);
 
   // The global tier, where versions and copies have a life of their own.
   /// All ranks have drained this version, and it counts on these segments.
   void drained(VersionKey key, const std::vector<SegmentId>& segments);
   /// `bundle`: what this rank was to write of it.
-  void not_drained(VersionKey key, const std::optional<SegmentId>& bundle) {
-    global_.discard(key, bundle);
+  void not_drained(VersionKey key, const std::vector<SegmentId>& segments,
+                   const std::optional<SegmentId>& bundle) {
+    global_.discard(key, segments, bundle);
   }
   void wrote_global(KeptBundle bundle) { global_.wrote(std::move(bundle)); }
   std::vector<VersionKey> retire_global();
   Needs global_needs() const { return global_.needs(); }
-  Retired take_global_retired(const Needs& needs) {
-    return global_.take_retired(needs, rule_, !earlier_runs_matter());
-  }
+  void release_global(const Needs& needs) { global_.release(needs, rule_, !earlier_runs_matter()); }
+  Retired take_global_retired() { return global_.take_retired(); }
   void give_back_global(const Retired& left) { global_.give_back(left); }
 
   /// Must the mark be left that a version has existed? The same on all ranks.
@@ -119,6 +128,8 @@ class Holdings {
   bool settled_ = false;
   bool made_version_ = false;  ///< this run has made one that exists
   std::vector<std::string> earlier_leftovers_;
+  bool hides_first_ = false;
+  Retiring retiring_;  ///< if so
   Retired retired_;
 };
 

@@ -39,7 +39,8 @@ Claim claim_of(const std::vector<Manifest>& manifests) {
 
 Retired retire(Holdings& holdings, VersionKey base) {
   holdings.retire_versions(base);
-  return holdings.take_retired(holdings.needs());
+  holdings.release(holdings.needs());
+  return holdings.take_retired();
 }
 
 void make_version(Holdings& holdings, const Manifest& manifest) {
@@ -115,6 +116,27 @@ TEST(Holdings, TheFilesOfAFailedVersionMayGoAtOnce) {
   EXPECT_EQ(retired.manifests, (std::vector<SegmentId>{{{2, 5}, kRank}}));
   EXPECT_EQ(retired.segments, (std::vector<SegmentId>{{{2, 5}, kRank}}));
   EXPECT_EQ(retired.others, std::vector<std::string>{"manifest-000002-0000000005-000003.tmp"});
+}
+
+TEST(Holdings, BlocksGoAfterTheManifestsWhereTheseAreHiddenFirst) {
+  Holdings holdings(claim_of({}), 1, kRank);
+  holdings.hide_first();
+  make_version(holdings, manifest_of({2, 1}, {{2, 1}}));
+  make_version(holdings, manifest_of({2, 2}, {{2, 2}}));
+  const auto round = [&] {
+    Needs all = holdings.needs();
+    all.add_retiring();
+    holdings.release(all);
+    holdings.retire_versions({});
+    return holdings.take_retired();
+  };
+  const Retired first = round();
+  EXPECT_EQ(first.manifests, (std::vector<SegmentId>{{{2, 1}, kRank}}));
+  EXPECT_TRUE(first.segments.empty());
+  holdings.give_back({});
+  const Retired second = round();
+  EXPECT_TRUE(second.manifests.empty());
+  EXPECT_EQ(second.segments, (std::vector<SegmentId>{{{2, 1}, kRank}}));
 }
 
 TEST(Holdings, AVersionFoundDamagedIsNoLongerTheLatestButStillATrace) {

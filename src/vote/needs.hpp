@@ -7,21 +7,35 @@
 #include "store/retention.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
 namespace belay::vote {
 
+/// A version that is retired, as one rank sees it.
+struct RetiringVersion {
+  VersionKey key;
+  bool visible = true;  ///< this rank has not hidden, durably, all manifests that it looks after
+  /// That this rank's manifest counts on; unset: nobody knows.
+  std::optional<std::vector<SegmentId>> segments = {};
+};
+
 /// Segments that somebody counts on. All ranks exchange theirs.
 struct Needs {
   std::set<SegmentId> segments;
   std::set<SegmentId> shards;  ///< of stripes with a member that somebody counts on
-  VersionKey unread;           ///< nothing older than this may go: a manifest could not be read
+  VersionKey unread;           ///< nothing of this or older may go: nobody knows what is needed
+  std::vector<RetiringVersion> retiring;
 
   void add(const Needs& other) {
     segments.insert(other.segments.begin(), other.segments.end());
     unread = std::max(unread, other.unread);
+    retiring.insert(retiring.end(), other.retiring.begin(), other.retiring.end());
   }
+  /// Once all ranks have added theirs: what a version counts on is needed while any rank has a
+  /// manifest of it to hide. Leaves such versions in `retiring`.
+  void add_retiring();
   bool has(const SegmentId& id) const { return id.key <= unread || segments.contains(id); }
   bool has_shard(const SegmentId& id) const { return id.key <= unread || shards.contains(id); }
   /// Who counts on a member counts on the whole stripe.

@@ -89,14 +89,11 @@ Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log, bool
   for (const SegmentId& id : retired.manifests)
     if (!remove_file(tier, format::manifest_name(id.key, id.rank), log))
       left.manifests.push_back(id);
-  Result<void> synced;
-  const bool any_blocks = !retired.segments.empty() || !retired.copies.empty() ||
-                          !retired.shards.empty() || !retired.bundles.empty();
-  // Marks of an earlier round may not be durable yet either.
-  if ((!retired.manifests.empty() && any_blocks) || !retired.bundles.empty())
-    synced = tier.sync_names();
+  // Whoever hears that none are left may count on it that none come back.
+  const auto synced = retired.manifests.empty() ? Result<void>{} : tier.sync_names();
   if (!synced) log.warn("retire: {}", synced.error().message());
-  const bool manifests_are_gone = synced && left.manifests.empty();
+  if (!synced) left.manifests = retired.manifests;
+  const bool manifests_are_gone = left.manifests.empty();
   for (const SegmentId& id : retired.segments)
     if (!manifests_are_gone || !remove_file(tier, format::segment_name(id), log, reuse))
       left.segments.push_back(id);

@@ -43,8 +43,9 @@ struct Retired {
   }
 };
 
-/// Returns what could not be removed, which is logged too. `reuse`: blocks and parity are retired
-/// (Tier::retire()), so that the caller must drop them some time.
+/// Returns what could not be removed, which is logged too; manifests also if that is not durable.
+/// `reuse`: blocks and parity are retired (Tier::retire()), so that the caller must drop them some
+/// time.
 Retired remove_retired(store::Tier& tier, const Retired& retired, Log& log, bool reuse = false);
 /// Removes what that left for new files; of what cannot go now, `log` hears.
 void drop_retired(store::Tier& tier, Log& log);

@@ -128,6 +128,7 @@ TEST_F(Publish, SegmentsStayWhileTheRemovalOfManifestsIsNotDurable) {
   const Retired left = remove_retired(*tier, {{{{1, 1}, 0}}, {{{1, 1}, 0}}, {}, {}, {}, {}}, log_);
   EXPECT_EQ(left.segments.size(), 1u);
   EXPECT_TRUE(there("segment-000001-0000000001-000000"));
+  EXPECT_EQ(left.manifests.size(), 1u) << "it may come back, and others may ask";
 }
 
 TEST_F(Publish, WhatIsGoneAlreadyIsAsGoodAsRemoved) {

@@ -97,6 +97,7 @@ void survey_shard(const SurveyedPlace& place, const SegmentId& id, OwnSurvey& ow
 
 /// What it has is there under names of its own; this is about who removes it.
 void survey_bundle(const SurveyedPlace& place, const SegmentId& id, OwnSurvey& own, Log& log) {
+  own.survey.bundles = true;
   KeptBundle& kept = own.kept_bundles.emplace_back(KeptBundle{id, {}, false});
   const auto bundle = store::Bundle::open(*place.tier, id);
   if (!bundle) return log.warn("open: {}", bundle.error().message());
@@ -368,6 +369,7 @@ std::vector<std::byte> encode_survey(const Survey& survey) {
   writer.field(static_cast<std::uint8_t>(survey.settled));
   writer.field(survey.closed_run);
   writer.field(static_cast<std::uint8_t>(survey.unreadable));
+  writer.field(static_cast<std::uint8_t>(survey.bundles));
   writer.field(static_cast<std::uint32_t>(survey.manifests.size()));
   for (const SurveyedManifest& manifest : survey.manifests) {
     writer.pair(manifest.key.run, manifest.key.version);
@@ -416,6 +418,7 @@ Survey decode_survey(std::span<const std::byte> bytes) {
   survey.settled = reader.field<std::uint8_t>() != 0;
   survey.closed_run = reader.field<Run>();
   survey.unreadable = reader.field<std::uint8_t>() != 0;
+  survey.bundles = reader.field<std::uint8_t>() != 0;
   for (auto left = reader.field<std::uint32_t>(); left > 0 && !reader.failed(); --left) {
     SurveyedManifest manifest;
     manifest.key.run = reader.field<Run>();

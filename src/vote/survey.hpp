@@ -53,6 +53,7 @@ struct Survey {
   bool settled = false;              ///< a version is known to have existed
   Run closed_run = 0;                ///< the last run that ended with close(), nothing in doubt
   bool unreadable = false;           ///< files are there, but none says whose
+  bool bundles = false;              ///< there are any, but for those of the global tier
   std::vector<SurveyedManifest> manifests;  ///< that this rank found, of any rank
   std::vector<PlaceSurvey> places;
   std::vector<Stripe> stripes;  ///< of the shards that were found; distinct

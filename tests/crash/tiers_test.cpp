@@ -165,7 +165,8 @@ INSTANTIATE_TEST_SUITE_P(All, Tiers,
                                          Case{"files_over_nodes", "local:1,global:3", 1, "2"},
                                          Case{"replicas_and_global",
                                               "local:1,replicas:2:2,global:3", 3},
-                                         Case{"only_global", "global:1", 1}),
+                                         Case{"only_global", "global:1", 1},
+                                         Case{"only_global_each_its_own", "global:1", 1, "1"}),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

@@ -207,10 +207,49 @@ class Aggregate(unittest.TestCase):
         self.assertEqual(max(files_of_versions(self.place).items())[1], 2)
         self.assertEqual(files_of_ranks(self.place), [])
         self.assertFalse((self.place / "local").exists())
+        self.check_store()
+
+    def check_store(self):
         for command in ("check", "list"):
             done = subprocess.run([os.environ["TOOL"], command, "--store", self.place / "global"],
                                   capture_output=True, text=True, timeout=SECONDS, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_without_disks_and_over_nodes(self):
+        self.check_without_disks(BELAY_RANKS_PER_NODE="1", BELAY_CODEC="auto")
+
+    def test_without_disks_and_over_nodes_with_threads_that_communicate(self):
+        self.check_without_disks(BELAY_RANKS_PER_NODE="1", OMPI_MPI_THREAD_LEVEL="3")
+
+    def test_without_disks_other_ranks_share_files_after_each_kill(self):
+        self.learn_digest()
+        sets = [(1, 4, 2), (2, 8, 1), (4, 2, 4), (1, 3, 3)]
+        for node, ranks, files in sets:
+            options = {"BELAY_LEVELS": "global:1", "BELAY_RANKS_PER_NODE": str(node),
+                       "BELAY_AGGREGATE": str(ranks), "BELAY_KEEP": "1"}
+            before = files_of_versions(self.place)
+            self.kill_after_more(before, 2, files, **options)
+            self.check_store()
+        said = self.run_job(**options)
+        self.assertIn(self.calm, said)
+        self.assertRegex(said, r"restored version [0-9]+ at step [1-9]")
+        self.check_store()
+
+    def kill_after_more(self, before, versions, files, **options):
+        """Kills the job once it has made so many versions of so many files."""
+        mine = set()
+        deadline = time.monotonic() + SECONDS
+        job = [*JOB, "--pace", "40"]
+        last_run = max((run for run, _ in before), default=0)
+        with launch(self.place, RANKS, job, options, subprocess.DEVNULL) as launcher:
+            while len(mine) < versions and launcher.poll() is None and time.monotonic() < deadline:
+                mine |= {version for version, count in files_of_versions(self.place).items()
+                         if version[0] > last_run and count == files}
+                time.sleep(0.005)
+            ended = launcher.poll()
+            kill(launcher)
+        self.assertIsNone(ended, f"it ended with {len(mine)} versions of {files} files")
+        self.assertEqual(len(mine), versions)
 
     def test_without_disks_and_with_threads_that_communicate(self):
         self.check_without_disks(OMPI_MPI_THREAD_LEVEL="3")

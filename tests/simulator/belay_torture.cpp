@@ -136,6 +136,7 @@ struct Progress {
   std::atomic<std::uint64_t> losses;
   std::atomic<std::uint64_t> set_losses;
   std::atomic<std::uint64_t> healings;
+  std::atomic<std::uint64_t> removals;
   std::atomic<std::uint64_t> walks;
 };
 
@@ -184,6 +185,7 @@ void play(const Arguments& arguments, std::uint64_t history, TaskThreads& thread
   progress.losses += outcome.losses;
   progress.set_losses += outcome.set_losses;
   progress.healings += outcome.healings;
+  progress.removals += outcome.removals;
   progress.walks += outcome.walks;
   ++progress.played;
 }
@@ -284,8 +286,8 @@ int report(const Arguments& arguments, std::span<const Progress> progress, std::
   std::printf(
       "%llu histories of seed %llu in %.1f s (%llu operations, %llu checkpoints, %llu restores, "
       "%llu runs beside stragglers, which were stopped %llu times, %llu nodes lost, %llu times "
-      "all that sets may lose, %llu times healed, %llu stores counted): %llu violated, %llu "
-      "crashed\n",
+      "all that sets may lose, %llu times healed, %llu files gone from the global tier, %llu "
+      "stores counted): %llu violated, %llu crashed\n",
       static_cast<unsigned long long>(played), static_cast<unsigned long long>(arguments.seed),
       seconds, static_cast<unsigned long long>(sum(progress, &Progress::operations)),
       static_cast<unsigned long long>(sum(progress, &Progress::checkpoints)),
@@ -295,6 +297,7 @@ int report(const Arguments& arguments, std::span<const Progress> progress, std::
       static_cast<unsigned long long>(sum(progress, &Progress::losses)),
       static_cast<unsigned long long>(sum(progress, &Progress::set_losses)),
       static_cast<unsigned long long>(sum(progress, &Progress::healings)),
+      static_cast<unsigned long long>(sum(progress, &Progress::removals)),
       static_cast<unsigned long long>(sum(progress, &Progress::walks)),
       static_cast<unsigned long long>(violated), static_cast<unsigned long long>(crashes));
   if (arguments.expect_violation) return violated > 0 && crashes == 0 ? 0 : 1;

@@ -77,6 +77,13 @@ bool is_read_late(const os::MemoryFiles& files, const std::vector<std::string>& 
 
 bool is_global(const std::string& path) { return path.starts_with("/global/"); }
 
+bool has_blocks(const std::string& path) {
+  const auto name = parse_path(path);
+  return name && !name->temporary &&
+         (name->kind == format::NameKind::bundle || name->kind == format::NameKind::segment ||
+          name->kind == format::NameKind::copy);
+}
+
 bool StoreCensus::traces() const {
   const auto any = [](const auto& counts) {
     return std::any_of(counts.begin(), counts.end(), [](std::size_t n) { return n > 0; });

@@ -43,6 +43,8 @@ DamageDone damage_store(os::MemoryFiles& files, SimRandom& random);
 
 /// Is this on the global tier?
 bool is_global(const std::string& path);
+/// A bundle, segment or copy, under its own name.
+bool has_blocks(const std::string& path);
 
 /// Erases the directory of this name, not on the global tier. Without files in it it does nothing.
 DamageDone lose_node(os::MemoryFiles& files, const std::string& node);

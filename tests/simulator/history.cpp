@@ -30,6 +30,7 @@ class History {
         world_(seed, plan_.switch_in, threads, verbose),
         oracle_(plan_.ranks, plan_.keep) {
     disk_.set_in_memory(seed % 2 == 1);
+    if (plan_.tiers) world_.on_removed([this](const std::string& path) { check_removal(path); });
   }
 
   HistoryOutcome play() {
@@ -65,6 +66,7 @@ class History {
   void check_proofs(const Job& job, const RestoreEvent& event);
   void check_copies(const Job& job);
   void check_global(const SharedRun& shared);
+  void check_removal(const std::string& path);
   void end_run(Job& job);
 
   HistoryPlan plan_;
@@ -345,6 +347,25 @@ void History::check_global(const SharedRun& shared) {
           "restart {}: all manifests of version {} are on the global tier, but not "
           "all of its blocks",
           shared.number, key.version);
+}
+
+/// A file has gone from the global tier, and nothing else may be durable but what must be. A
+/// version that existed may go in parts, but what can be seen of it is whole.
+void History::check_removal(const std::string& path) {
+  if (!is_global(path) || !has_blocks(path) || oracle_.global_is_damaged()) return;
+  const auto left = disk_.durable();
+  static_cast<void>(left->erase(path));
+  for (const auto& [key, version] : walk_store(*left, plan_.ranks).versions) {
+    const Attempt* attempt = oracle_.find(key.version);
+    // A straggler may have voted when the next run knew all versions.
+    const bool late = attempt ? plan_.runs[attempt->run].leaves_stragglers : outcome_.overlaps > 0;
+    const bool existed = attempt && attempt->global;
+    const bool exists = version.on_global.size() == plan_.ranks && !late;
+    if ((exists || existed) && !version.global_blocks)
+      oracle_.violation("{} goes, but manifests of version {} that count on it do not", path,
+                        key.version);
+  }
+  ++outcome_.removals;
 }
 
 /// After a clean end: each block on as many nodes as was asked for, and nothing superfluous.

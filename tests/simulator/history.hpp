@@ -23,6 +23,7 @@ struct HistoryOutcome {
   std::uint64_t losses = 0;       ///< of a node's directory
   std::uint64_t set_losses = 0;   ///< times that all was lost at once that each set may lose
   std::uint64_t healings = 0;     ///< versions that restore() took by itself
+  std::uint64_t removals = 0;     ///< of files from the global tier
   std::uint64_t walks = 0;        ///< stores of which every block was counted
 };
 

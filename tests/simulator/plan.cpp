@@ -244,6 +244,7 @@ HistoryPlan make_tier_plan(std::uint64_t seed, bool always_diskless) {
     run.global_every = random.between(1, 4);
     if (diskless) {
       run.levels = "global:1";
+      run.global_every = 1;
       if (one_node) run.ranks_per_node.reset();
       continue;
     }

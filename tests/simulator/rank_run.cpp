@@ -200,6 +200,9 @@ Result<Version> RankRun::restore(Session& session, std::optional<Version> asked,
   if (process_->killed) return restored;
   // It may have fallen back to a version that has other regions.
   if (!restored && !allow_missing && shared_->node_was_lost) event.disturbed = true;
+  // Ranks whose files vanished while they opened may list different versions, and ask for these.
+  if (!restored && shared_->node_was_lost && restored.error().code() == Code::invalid_argument)
+    event.disturbed = true;
   part.returned = true;
   part.fell_back = part.fell_back || oracle().any_damage();
   part.after = application_.state();

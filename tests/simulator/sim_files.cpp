@@ -113,14 +113,16 @@ class SimFiles final : public os::Files {
     return passage_.pass("touch", path, 0, [&](bool) { return under_->touch(path); });
   }
   Result<void> rename(const std::string& from, const std::string& to) override {
-    return passage_.pass("rename to", to, 0, [&](bool) { return under_->rename(from, to); });
+    return passage_.pass("rename to", to, 0,
+                         [&](bool) { return removing(from, under_->rename(from, to)); });
   }
   Result<void> rename_new(const std::string& from, const std::string& to) override {
     return passage_.pass("rename_new to", to, 0,
                          [&](bool) { return under_->rename_new(from, to); });
   }
   Result<void> remove(const std::string& path) override {
-    return passage_.pass("remove", path, 0, [&](bool) { return under_->remove(path); });
+    return passage_.pass("remove", path, 0,
+                         [&](bool) { return removing(path, under_->remove(path)); });
   }
   Result<void> sync_directory(const std::string& path) override {
     return passage_.pass("sync_directory", path, 0,
@@ -145,6 +147,10 @@ class SimFiles final : public os::Files {
   }
 
  private:
+  Result<void> removing(const std::string& path, Result<void> done) const {
+    if (done) passage_.world->removed(path);
+    return done;
+  }
   Result<std::unique_ptr<os::File>> wrap(const std::string& path,
                                          Result<std::unique_ptr<os::File>> opened) {
     if (!opened) return opened;

@@ -209,6 +209,10 @@ void Walk::judge_blocks(const Manifest& manifest, WalkedVersion& version) {
         if (const auto found = parity_.find(content); found != parity_.end())
           parity = std::max(parity, found->second);
       }
+      if (version.on_global.contains(manifest.origin.rank) &&
+          std::none_of(nodes.begin(), nodes.end(),
+                       [&](Node node) { return global_.contains(node); }))
+        version.global_blocks = false;
       count(version, nodes, parity, [&] {
         return fmt::format("block {} of region '{}' of rank {}, from version {},", i, region.name,
                            manifest.origin.rank, holder.key.version);

@@ -21,12 +21,13 @@ struct WalkedVersion {
   /// So many have the manifest or block that the fewest have; the global tier is none. A whole
   /// stripe is worth one node more than it may lose.
   std::size_t least_nodes = 0;
-  std::string rarest;        ///< which one that is
-  Level level;               ///< as its manifests say
-  std::set<Rank> on_nodes;   ///< of these ranks a node has the manifest
-  std::set<Rank> on_global;  ///< of these ranks the global tier has it
-  bool global_whole = true;  ///< and with those every block
-  bool whole = true;         ///< some place has every manifest and block that was looked for
+  std::string rarest;         ///< which one that is
+  Level level;                ///< as its manifests say
+  std::set<Rank> on_nodes;    ///< of these ranks a node has the manifest
+  std::set<Rank> on_global;   ///< of these ranks the global tier has it
+  bool global_whole = true;   ///< and with those every block
+  bool global_blocks = true;  ///< the same of those manifests that are there, if they are not all
+  bool whole = true;          ///< some place has every manifest and block that was looked for
 };
 
 struct StoreWalk {

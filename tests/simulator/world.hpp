@@ -9,11 +9,13 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace belay::simulator {
@@ -70,6 +72,12 @@ class World {
   void kill_stragglers();  ///< of earlier runs
   std::uint64_t points() const { return points_; }
 
+  /// `look` hears of each file that a process has removed or given another name.
+  void on_removed(std::function<void(const std::string&)> look) { on_removed_ = std::move(look); }
+  void removed(const std::string& path) const {
+    if (on_removed_) on_removed_(path);
+  }
+
   /// One line for people who look into a history, and a mark in its digest.
   template <class... Args>
   void trace(fmt::format_string<Args...> format, Args&&... args) {
@@ -93,6 +101,7 @@ class World {
   std::optional<Kill> striking_;
   std::uint64_t points_ = 0;
   std::uint64_t digest_ = 0;
+  std::function<void(const std::string&)> on_removed_;
 };
 
 }  // namespace belay::simulator
