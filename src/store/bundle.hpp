@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace belay::store {
@@ -58,6 +59,8 @@ class Bundle {
   Result<std::vector<std::byte>> read_rider(std::uint64_t begin, std::uint64_t end);
   /// Footer and index, once.
   Result<void> load_index();
+  /// Bytes of the index, and the footer that they belong to.
+  Result<std::pair<Pages, format::SegmentFooter>> read_back();
 
   SegmentId id_;
   std::string where_;

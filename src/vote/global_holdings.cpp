@@ -45,9 +45,10 @@ void GlobalHoldings::drained(store::KnownVersion version) {
   known_.insert(known_.begin(), std::move(version));
 }
 
-void GlobalHoldings::discard(VersionKey key, const std::optional<SegmentId>& bundle) {
+void GlobalHoldings::discard(VersionKey key, const std::vector<KeptBundle>& bundles) {
   retired_.manifests.push_back({key, rank_});
-  if (bundle) retired_.others.push_back(format::temporary_name(format::bundle_name(*bundle)));
+  for (const KeptBundle& bundle : bundles)
+    retired_.others.push_back(format::temporary_name(format::bundle_name(bundle.id)));
 }
 
 void GlobalHoldings::does_not_exist(VersionKey key) {

@@ -28,7 +28,7 @@ class GlobalHoldings {
   /// All ranks' manifests are there.
   void drained(store::KnownVersion version);
   /// Not all are: what is there of it goes.
-  void discard(VersionKey key, const std::optional<SegmentId>& bundle);
+  void discard(VersionKey key, const std::vector<KeptBundle>& bundles);
   void wrote(KeptBundle bundle) { bundles_.add(std::move(bundle)); }
   void does_not_exist(VersionKey key);
 

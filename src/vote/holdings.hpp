@@ -82,9 +82,9 @@ class Holdings {
   // The global tier, where versions and copies have a life of their own.
   /// All ranks have drained this version, and it counts on these segments.
   void drained(VersionKey key, const std::vector<SegmentId>& segments);
-  /// `bundle`: what this rank was to write of it.
-  void not_drained(VersionKey key, const std::optional<SegmentId>& bundle) {
-    global_.discard(key, bundle);
+  /// `bundles`: what this rank has written of it.
+  void not_drained(VersionKey key, const std::vector<KeptBundle>& bundles) {
+    global_.discard(key, bundles);
   }
   void wrote_global(KeptBundle bundle) { global_.wrote(std::move(bundle)); }
   std::vector<VersionKey> retire_global();
