@@ -105,7 +105,7 @@ class BundleTest : public testing::Test {
           return read(sources, pieces, damaged);
         },
         encoders,
-        divide_memory(1 << 20, 0, kBlock),
+        divide_memory(1 << 20, 0, kBlock, encoders),
         cancelled_};
     const format::SegmentHeader header{{kStore, 7, {1, 2}, 0, kRanks}, HashKind::xxh3, kBlock};
     return write_bundle(tools, format::bundle_name({{1, 2}, 0}), header, sources, planned,
@@ -194,6 +194,31 @@ TEST_F(BundleTest, LargePartsOfDifferentRanksLieInExtentsOfTheirOwn) {
 TEST_F(BundleTest, WhatOnlyOtherRanksKnowIsInItToo) {
   const auto planned = plan({source(0, {1, 2, 9})}, {manifest(0, {1, 2}, 2)}, 1 << 20);
   EXPECT_EQ(planned.blocks.size(), 3u);
+}
+
+TEST(Portions, AllThatIsOnItsWayAndItsTablesFitIntoTheMemory) {
+  constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+  for (const std::uint64_t memory : {kMib, 4 * kMib, 8 * kMib, 64 * kMib, 1024 * kMib})
+    for (const unsigned encoders : {0u, 1u, 4u})
+      for (std::uint64_t blocks = 0;
+           planning_bytes(17 * blocks, blocks) <= most_planning_bytes(memory);
+           blocks = 2 * blocks + 1) {
+        const Portions portions = divide_memory(memory, blocks, 16384, encoders);
+        // Raw, encoded, and as much again for reading and for what codecs need.
+        const std::uint64_t extents = 3 * portions.parcels * portions.extent_bytes;
+        EXPECT_LE(extents + portions.write_bytes + 48 * blocks, memory) << memory << " " << blocks;
+        EXPECT_GE(portions.parcels, 2u);
+        EXPECT_GE(portions.extent_bytes, 32768u) << memory << " " << blocks;
+      }
+}
+
+TEST(Portions, TablesThatAreTooLargeLeaveHalfOfTheMemoryToExtents) {
+  const Portions portions = divide_memory(8 << 20, 1 << 20, 16384, 0);
+  EXPECT_EQ(portions.extent_bytes, divide_memory(4 << 20, 0, 16384, 0).extent_bytes);
+}
+
+TEST(Portions, FewLargeBlocksAreOnTheirWayAtATime) {
+  EXPECT_EQ(divide_memory(1 << 20, 0, 4 << 20, 0).parcels, 2u);
 }
 
 TEST_F(BundleTest, CopiesAndManifestsAreThereUnderTheirNames) {

@@ -18,6 +18,8 @@ constexpr std::uint64_t kParcels = 6;       ///< being fetched, encoded and writ
 constexpr std::uint64_t kLeastParcels = 2;  ///< being fetched, and all else
 /// A parcel takes its bytes raw, encoded, and what reading whole pages or a message takes.
 constexpr std::uint64_t kParcelTimes = 3;
+/// What compressors keep for themselves in each thread that encodes.
+constexpr std::uint64_t kEncoderBytes = std::uint64_t{1} << 20;
 /// More of them are worth more than larger ones.
 constexpr std::uint64_t kGoodExtentBytes = std::uint64_t{512} << 10;
 
@@ -192,11 +194,11 @@ std::uint64_t most_planning_bytes(std::uint64_t memory_bytes) {
   return std::max(memory_bytes / 2, memory_bytes - std::min(memory_bytes, kEnough));
 }
 
-Portions divide_memory(std::uint64_t memory_bytes, std::uint64_t blocks,
-                       std::uint32_t block_bytes) {
+Portions divide_memory(std::uint64_t memory_bytes, std::uint64_t blocks, std::uint32_t block_bytes,
+                       unsigned encoders) {
   const std::uint64_t tables = kBlockBytes * blocks;
-  const std::uint64_t left =
-      std::max(memory_bytes - std::min(memory_bytes, tables), memory_bytes / 2);
+  std::uint64_t left = std::max(memory_bytes - std::min(memory_bytes, tables), memory_bytes / 2);
+  left -= std::min(left / 4, encoders * kEncoderBytes);
   Portions portions;
   portions.write_bytes = std::clamp(left / 8 / os::kDirectAlignment * os::kDirectAlignment,
                                     kLeastWriteBytes, kMostWriteBytes);

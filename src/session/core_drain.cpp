@@ -151,7 +151,7 @@ session::DrainPlaces SessionCore::drain_places() {
           parts_.sets_over_nodes ? over_nodes : nullptr,
           parts_.drain_threads,
           parts_.encode_threads,
-          settings_.staging_bytes.value_or(staging_.limit_bytes())};
+          drain_bytes()};
 }
 
 Result<void> SessionCore::submit_drain(std::function<void()> job) {

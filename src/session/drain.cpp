@@ -322,8 +322,8 @@ Result<void> Drain::write(std::vector<DrainShare> shares) {
   shares = {};
   std::sort(sources_.begin(), sources_.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
-  const auto portions =
-      aggregate::divide_memory(places_.memory_bytes, blocks, version_.block_bytes);
+  const auto portions = aggregate::divide_memory(places_.memory_bytes, blocks, version_.block_bytes,
+                                                 places_.encoders);
   auto plan = aggregate::plan_bundle(sources_, manifests, portions.extent_bytes, places_.match);
   manifests = {};
   const aggregate::Tools tools{

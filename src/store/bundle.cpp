@@ -38,20 +38,19 @@ Result<void> Bundle::load() {
   BELAY_ASSIGN(const std::uint64_t bytes,
                format::decode_rider_front(front.first(kFront).subspan(format::kSegmentHeaderBytes),
                                           header_.rider_bytes));
+  Pages pages;
   BELAY_ASSIGN(const auto tables,
-               read_rider(format::kSegmentHeaderBytes, format::kSegmentHeaderBytes + bytes));
+               read_rider(format::kSegmentHeaderBytes, format::kSegmentHeaderBytes + bytes, pages));
   BELAY_ASSIGN(rider_,
                format::decode_rider_tables(tables, header_.rider_bytes, header_.origin.ranks));
   return {};
 }
 
-Result<std::vector<std::byte>> Bundle::read_rider(std::uint64_t begin, std::uint64_t end) {
-  const auto copy = [](std::span<const std::byte> bytes) {
-    return std::vector<std::byte>(bytes.begin(), bytes.end());
-  };
-  if (end <= front_.bytes().size()) return copy(front_.bytes().subspan(begin, end - begin));
-  BELAY_ASSIGN(const auto pages, read_pages(*file_, begin, end));
-  return copy(pages.bytes());
+Result<std::span<const std::byte>> Bundle::read_rider(std::uint64_t begin, std::uint64_t end,
+                                                      Pages& pages) {
+  if (end <= front_.bytes().size()) return front_.bytes().subspan(begin, end - begin);
+  BELAY_ASSIGN(pages, read_pages(*file_, begin, end));
+  return pages.bytes();
 }
 
 Result<std::pair<Pages, format::SegmentFooter>> Bundle::read_back() {
@@ -118,9 +117,11 @@ Result<std::vector<format::BundledBlock>> Bundle::blocks_of(std::size_t segment)
   BELAY_TRY(within(where_, load_index()));
   const std::uint64_t begin = rider_.blocks_offset(segment);
   const format::BundledSegment& described = rider_.segments[segment];
+  Pages pages;
   BELAY_ASSIGN(
       const auto bytes,
-      within(where_, read_rider(begin, begin + format::Rider::blocks_bytes(described.blocks))));
+      within(where_,
+             read_rider(begin, begin + format::Rider::blocks_bytes(described.blocks), pages)));
   BELAY_ASSIGN(auto blocks,
                within(where_, format::decode_bundled_blocks(bytes, described, places_.size() - 1)));
   for (const format::BundledBlock& block : blocks)
