@@ -22,13 +22,6 @@ struct Content {
   auto key() const { return std::tie(fingerprint.low, fingerprint.high, length); }
 };
 
-/// A content that the bundle needs. There may be millions: they take as little as they can.
-struct Wanted {
-  Content content;
-  std::uint32_t entry = format::kNotInBundle;  ///< in the bundle's index, once it has a place
-  PlannedBlock place;                          ///< where it comes from
-};
-
 /// Regions that are merged: in the order of their names.
 struct Variable {
   std::string name;
@@ -42,33 +35,33 @@ class Planner {
   Planner(const std::vector<Source>& sources, std::uint64_t extent_bytes)
       : sources_(sources), extent_bytes_(extent_bytes) {
     std::size_t needed = 0;
-    for (const Source& source : sources)
+    for (const Source& source : sources) {
       needed +=
           static_cast<std::size_t>(std::count(source.needed.begin(), source.needed.end(), true));
-    wanted_.reserve(needed);
-    for (std::uint32_t i = 0; i < sources.size(); ++i) {
-      const auto& blocks = sources[i].blocks;
-      for (std::uint32_t j = 0; j < blocks.size(); ++j)
-        if (sources[i].needed[j])
-          wanted_.push_back(
-              {{blocks[j].fingerprint, blocks[j].length}, format::kNotInBundle, {i, j}});
+      plan_.entries.emplace_back(source.blocks.size(), format::kNotInBundle);
     }
+    wanted_.reserve(needed);
+    for (std::uint32_t i = 0; i < sources.size(); ++i)
+      for (std::uint32_t j = 0; j < sources[i].blocks.size(); ++j)
+        if (sources[i].needed[j]) wanted_.push_back({i, j});
     // Of equal ones the first in the order of sources stays.
-    std::sort(wanted_.begin(), wanted_.end(), [](const Wanted& a, const Wanted& b) {
-      return std::tuple(a.content.key(), a.place.source, a.place.block) <
-             std::tuple(b.content.key(), b.place.source, b.place.block);
+    std::sort(wanted_.begin(), wanted_.end(), [&](const PlannedBlock& a, const PlannedBlock& b) {
+      return std::tuple(content(a).key(), a.source, a.block) <
+             std::tuple(content(b).key(), b.source, b.block);
     });
     wanted_.erase(std::unique(wanted_.begin(), wanted_.end(),
-                              [](const Wanted& a, const Wanted& b) {
-                                return a.content.key() == b.content.key();
+                              [&](const PlannedBlock& a, const PlannedBlock& b) {
+                                return content(a).key() == content(b).key();
                               }),
                   wanted_.end());
+    plan_.blocks.reserve(wanted_.size());
   }
 
-  void add_variables(const std::vector<Manifest>& manifests, const NameMatch& match) {
-    std::map<Variable, std::vector<std::pair<const Manifest*, const RegionRecord*>>> variables;
-    for (const Manifest& manifest : manifests)
-      for (const RegionRecord& region : manifest.regions) {
+  void add_variables(std::span<const format::ManifestView> manifests, const NameMatch& match) {
+    std::map<Variable, std::vector<std::pair<const format::ManifestView*, const RegionRecord*>>>
+        variables;
+    for (const format::ManifestView& manifest : manifests)
+      for (const RegionRecord& region : manifest.head().regions) {
         const bool small = region.bytes < kSmallBytes;
         const Variable variable =
             small ? Variable{kSmallVariables, ElementKind::bytes, 1}
@@ -90,65 +83,80 @@ class Planner {
 
   /// Every needed block that has the content of one in the bundle is in it as well.
   BundlePlan finish() {
-    for (const Source& source : sources_) {
-      auto& entries = plan_.entries.emplace_back(source.blocks.size(), format::kNotInBundle);
-      for (std::size_t i = 0; i < entries.size(); ++i)
-        if (source.needed[i])
-          entries[i] = find({source.blocks[i].fingerprint, source.blocks[i].length})->entry;
-    }
+    for (std::uint32_t i = 0; i < sources_.size(); ++i)
+      for (std::uint32_t j = 0; j < sources_[i].blocks.size(); ++j)
+        if (sources_[i].needed[j]) entry_of({i, j}) = entry_of(*find(content({i, j})));
     return std::move(plan_);
   }
 
  private:
-  Wanted* find(const Content& content) {
-    const auto found = std::lower_bound(
-        wanted_.begin(), wanted_.end(), content,
-        [](const Wanted& a, const Content& b) { return a.content.key() < b.key(); });
-    return found == wanted_.end() || found->content.key() != content.key() ? nullptr : &*found;
+  Content content(const PlannedBlock& block) const {
+    const store::StoredBlock& stored = sources_[block.source].blocks[block.block];
+    return {stored.fingerprint, stored.length};
+  }
+  std::uint32_t& entry_of(const PlannedBlock& block) {
+    return plan_.entries[block.source][block.block];
   }
 
-  void add_region(const Variable& variable, const Manifest& manifest, const RegionRecord& region) {
+  const PlannedBlock* find(const Content& wanted) const {
+    const auto found = std::lower_bound(
+        wanted_.begin(), wanted_.end(), wanted,
+        [&](const PlannedBlock& a, const Content& b) { return content(a).key() < b.key(); });
+    return found == wanted_.end() || content(*found).key() != wanted.key() ? nullptr : &*found;
+  }
+
+  void add_region(const Variable& variable, const format::ManifestView& manifest,
+                  const RegionRecord& region) {
     const auto elements = region.bytes < kSmallBytes
                               ? codec::Elements{}
                               : codec::elements_of(region.type, region.shape);
-    const std::uint64_t blocks = manifest.blocks_of(region);
+    const Manifest& head = manifest.head();
+    const std::uint64_t blocks = head.blocks_of(region);
     for (std::uint64_t i = 0; i < blocks; ++i)
-      add({manifest.fingerprints[region.first_block + i], manifest.length_of(region, i)}, variable,
+      add({manifest.fingerprint(region.first_block + i), head.length_of(region, i)}, variable,
           elements);
   }
 
   void add(const Content& content, const Variable& variable, const codec::Elements& elements) {
-    Wanted* const found = find(content);
-    if (found == nullptr || found->entry != format::kNotInBundle) return;
+    const PlannedBlock* const found = find(content);
+    if (found == nullptr || entry_of(*found) != format::kNotInBundle) return;
     const auto entry = static_cast<std::uint32_t>(plan_.blocks.size());
     const bool of_others = rank_begins_ && in_extent_ >= kEnoughBytes;
     rank_begins_ = false;
     if (plan_.extents.empty() || variable_ != variable || of_others ||
         in_extent_ + content.length > extent_bytes_) {
-      plan_.extents.push_back({variable.name, elements, entry, 0});
+      begin_extent({variable.name, elements}, entry);
       variable_ = variable;
-      in_extent_ = 0;
     }
-    plan_.blocks.push_back(found->place);
-    found->entry = entry;
+    plan_.blocks.push_back(*found);
+    entry_of(*found) = entry;
     ++plan_.extents.back().count;
     in_extent_ += content.length;
     plan_.raw_bytes += content.length;
   }
 
+  void begin_extent(PlannedVariable variable, std::uint32_t first) {
+    if (plan_.variables.empty() || plan_.variables.back() != variable)
+      plan_.variables.push_back(std::move(variable));
+    plan_.extents.push_back({static_cast<std::uint32_t>(plan_.variables.size() - 1), 0, first});
+    in_extent_ = 0;
+  }
+
   const std::vector<Source>& sources_;
   const std::uint64_t extent_bytes_;
-  std::vector<Wanted> wanted_;  ///< by content, each once
-  Variable variable_;           ///< of the last extent
-  bool rank_begins_ = false;    ///< what comes next is another rank's than what was last
+  /// By content, each once. There may be millions: they take as little as they can.
+  os::PagedVector<PlannedBlock> wanted_;
+  Variable variable_;         ///< of the last extent
+  bool rank_begins_ = false;  ///< what comes next is another rank's than what was last
   std::uint64_t in_extent_ = 0;
   BundlePlan plan_;
 };
 
 }  // namespace
 
-BundlePlan plan_bundle(const std::vector<Source>& sources, const std::vector<Manifest>& manifests,
-                       std::uint64_t extent_bytes, const NameMatch& match) {
+BundlePlan plan_bundle(const std::vector<Source>& sources,
+                       std::span<const format::ManifestView> manifests, std::uint64_t extent_bytes,
+                       const NameMatch& match) {
   Planner planner(sources, extent_bytes);
   planner.add_variables(manifests, match);
   planner.add_rest();

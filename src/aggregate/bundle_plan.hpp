@@ -6,10 +6,13 @@
 #include "base/name_match.hpp"
 #include "base/nouns.hpp"
 #include "codec/codec.hpp"
+#include "format/manifest.hpp"
 #include "format/rider.hpp"
+#include "os/paged_vector.hpp"
 #include "store/segment_file.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +23,8 @@ struct Source {
   SegmentId id;
   Rank keeper = 0;  ///< the member that can read it
   std::uint32_t block_bytes = 0;
-  std::vector<store::StoredBlock> blocks;  ///< all of the segment, in its order
-  std::vector<bool> needed;                ///< by block
+  store::StoredBlocks blocks;  ///< all of the segment, in its order
+  std::vector<bool> needed;    ///< by block
 };
 
 /// A block that goes into the bundle.
@@ -30,25 +33,37 @@ struct PlannedBlock {
   std::uint32_t block = 0;  ///< of its blocks
 };
 
-/// Blocks that are encoded together.
-struct PlannedExtent {
-  std::string variable;
+/// What the bytes of extents are.
+struct PlannedVariable {
+  std::string name;
   codec::Elements elements;
-  std::size_t first = 0;  ///< in BundlePlan::blocks
-  std::size_t count = 0;
+  bool operator==(const PlannedVariable&) const = default;
+};
+
+/// Blocks that are encoded together. There may be as many as blocks: they take little.
+struct PlannedExtent {
+  std::uint32_t variable = 0;  ///< in BundlePlan::variables
+  std::uint32_t count = 0;     ///< of blocks
+  std::uint64_t first = 0;     ///< in BundlePlan::blocks
 };
 
 struct BundlePlan {
-  std::vector<PlannedBlock> blocks;  ///< in the order of the bundle's index
-  std::vector<PlannedExtent> extents;
+  os::PagedVector<PlannedBlock> blocks;  ///< in the order of the bundle's index
+  os::PagedVector<PlannedExtent> extents;
+  std::vector<PlannedVariable> variables;
   /// By source: for each of its blocks the entry in the bundle, or kNotInBundle.
-  std::vector<std::vector<std::uint32_t>> entries;
+  std::vector<os::PagedVector<std::uint32_t>> entries;
   std::uint64_t raw_bytes = 0;
+
+  const PlannedVariable& variable_of(const PlannedExtent& extent) const {
+    return variables[extent.variable];
+  }
 };
 
 /// `manifests` are those of the members: regions of equal type whose names `match` makes equal
 /// belong together. Extents have at most `extent_bytes`, unless a block is larger.
-BundlePlan plan_bundle(const std::vector<Source>& sources, const std::vector<Manifest>& manifests,
-                       std::uint64_t extent_bytes, const NameMatch& match = {});
+BundlePlan plan_bundle(const std::vector<Source>& sources,
+                       std::span<const format::ManifestView> manifests, std::uint64_t extent_bytes,
+                       const NameMatch& match = {});
 
 }  // namespace belay::aggregate

@@ -86,7 +86,13 @@ class BundleTest : public testing::Test {
     return made;
   }
 
-  Result<WrittenBundle> write(const std::vector<Source>& sources, const BundlePlan& plan,
+  static BundlePlan plan(const std::vector<Source>& sources, const std::vector<Manifest>& manifests,
+                         std::uint64_t extent_bytes, const NameMatch& match = {}) {
+    std::vector<format::ManifestView> views(manifests.begin(), manifests.end());
+    return plan_bundle(sources, views, extent_bytes, match);
+  }
+
+  Result<WrittenBundle> write(const std::vector<Source>& sources, const BundlePlan& planned,
                               unsigned encoders = 0) {
     const Tools tools{
         *global_,
@@ -99,11 +105,12 @@ class BundleTest : public testing::Test {
           return read(sources, pieces, damaged);
         },
         encoders,
+        divide_memory(1 << 20, 0, kBlock, encoders),
         cancelled_};
     const format::SegmentHeader header{{kStore, 7, {1, 2}, 0, kRanks}, HashKind::xxh3, kBlock};
-    return write_bundle(tools, format::bundle_name({{1, 2}, 0}), header, sources, plan,
-                        {{0, std::vector<std::byte>(4096, std::byte{1})},
-                         {3, std::vector<std::byte>(8192, std::byte{2})}},
+    return write_bundle(tools, format::bundle_name({{1, 2}, 0}), header, sources, planned,
+                        {{0, os::PagedVector<std::byte>(4096, std::byte{1})},
+                         {3, os::PagedVector<std::byte>(8192, std::byte{2})}},
                         damaged_);
   }
 
@@ -143,14 +150,14 @@ class BundleTest : public testing::Test {
 
 TEST_F(BundleTest, TheSameVariableOfAllRanksLiesTogetherAndEachContentOnce) {
   const std::vector<Source> sources = {source(0, {1, 2, 3, 4}), source(1, {1, 5, 3, 6})};
-  const auto plan =
-      plan_bundle(sources, {manifest(0, {1, 2, 3, 4}, 2), manifest(1, {1, 5, 3, 6}, 2)}, 1 << 20);
-  ASSERT_EQ(plan.extents.size(), 2u);
-  EXPECT_EQ(plan.extents[0].variable, "a");
-  EXPECT_EQ(plan.extents[0].count, 3u) << "1, 2 and 5";
-  EXPECT_EQ(plan.extents[1].variable, "b");
-  EXPECT_EQ(plan.blocks.size(), 6u);
-  EXPECT_EQ(plan.entries[1][0], plan.entries[0][0]);
+  const auto planned =
+      plan(sources, {manifest(0, {1, 2, 3, 4}, 2), manifest(1, {1, 5, 3, 6}, 2)}, 1 << 20);
+  ASSERT_EQ(planned.extents.size(), 2u);
+  EXPECT_EQ(planned.variable_of(planned.extents[0]).name, "a");
+  EXPECT_EQ(planned.extents[0].count, 3u) << "1, 2 and 5";
+  EXPECT_EQ(planned.variable_of(planned.extents[1]).name, "b");
+  EXPECT_EQ(planned.blocks.size(), 6u);
+  EXPECT_EQ(planned.entries[1][0], planned.entries[0][0]);
 }
 
 TEST_F(BundleTest, VariablesWhoseNamesAMatchMakesEqualLieTogether) {
@@ -158,35 +165,60 @@ TEST_F(BundleTest, VariablesWhoseNamesAMatchMakesEqualLieTogether) {
   std::vector<Manifest> manifests = {manifest(0, {1, 2}, 2), manifest(1, {3, 4}, 2)};
   for (Manifest& each : manifests)
     each.regions[0].name = "patch_" + std::to_string(each.origin.rank);
-  EXPECT_EQ(plan_bundle(sources, manifests, 1 << 20).extents.size(), 2u);
+  EXPECT_EQ(plan(sources, manifests, 1 << 20).extents.size(), 2u);
   const auto match = must(NameMatch::parse("_[0-9]+$="));
-  const auto plan = plan_bundle(sources, manifests, 1 << 20, match);
-  ASSERT_EQ(plan.extents.size(), 1u);
-  EXPECT_EQ(plan.extents[0].variable, "patch");
+  const auto planned = plan(sources, manifests, 1 << 20, match);
+  ASSERT_EQ(planned.extents.size(), 1u);
+  EXPECT_EQ(planned.variable_of(planned.extents[0]).name, "patch");
 }
 
 TEST_F(BundleTest, ExtentsAreNoLargerThanAllowed) {
   const std::vector<std::uint32_t> numbers = {1, 2, 3, 4, 5, 6, 7};
-  const auto plan = plan_bundle({source(0, numbers)}, {manifest(0, numbers, 7)}, 3 * kBlock);
-  ASSERT_EQ(plan.extents.size(), 3u);
-  EXPECT_EQ(plan.extents[0].count, 3u);
-  EXPECT_EQ(plan.extents[2].count, 1u);
+  const auto planned = plan({source(0, numbers)}, {manifest(0, numbers, 7)}, 3 * kBlock);
+  ASSERT_EQ(planned.extents.size(), 3u);
+  EXPECT_EQ(planned.extents[0].count, 3u);
+  EXPECT_EQ(planned.extents[2].count, 1u);
 }
 
 TEST_F(BundleTest, LargePartsOfDifferentRanksLieInExtentsOfTheirOwn) {
   std::vector<std::uint32_t> first(1200), second(1200);
   std::iota(first.begin(), first.end(), 0u);
   std::iota(second.begin(), second.end(), 5000u);
-  const auto plan = plan_bundle({source(0, first), source(1, second)},
-                                {manifest(0, first, 1200), manifest(1, second, 1200)}, 8 << 20);
-  ASSERT_EQ(plan.extents.size(), 2u);
-  EXPECT_EQ(plan.extents[0].count, 1200u);
-  EXPECT_EQ(plan.blocks[1200].source, 1u);
+  const auto planned = plan({source(0, first), source(1, second)},
+                            {manifest(0, first, 1200), manifest(1, second, 1200)}, 8 << 20);
+  ASSERT_EQ(planned.extents.size(), 2u);
+  EXPECT_EQ(planned.extents[0].count, 1200u);
+  EXPECT_EQ(planned.blocks[1200].source, 1u);
 }
 
 TEST_F(BundleTest, WhatOnlyOtherRanksKnowIsInItToo) {
-  const auto plan = plan_bundle({source(0, {1, 2, 9})}, {manifest(0, {1, 2}, 2)}, 1 << 20);
-  EXPECT_EQ(plan.blocks.size(), 3u);
+  const auto planned = plan({source(0, {1, 2, 9})}, {manifest(0, {1, 2}, 2)}, 1 << 20);
+  EXPECT_EQ(planned.blocks.size(), 3u);
+}
+
+TEST(Portions, AllThatIsOnItsWayAndItsTablesFitIntoTheMemory) {
+  constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+  for (const std::uint64_t memory : {kMib, 4 * kMib, 8 * kMib, 64 * kMib, 1024 * kMib})
+    for (const unsigned encoders : {0u, 1u, 4u})
+      for (std::uint64_t blocks = 0;
+           planning_bytes(17 * blocks, blocks) <= most_planning_bytes(memory);
+           blocks = 2 * blocks + 1) {
+        const Portions portions = divide_memory(memory, blocks, 16384, encoders);
+        // Raw, encoded, and as much again for reading and for what codecs need.
+        const std::uint64_t extents = 3 * portions.parcels * portions.extent_bytes;
+        EXPECT_LE(extents + portions.write_bytes + 48 * blocks, memory) << memory << " " << blocks;
+        EXPECT_GE(portions.parcels, 2u);
+        EXPECT_GE(portions.extent_bytes, 32768u) << memory << " " << blocks;
+      }
+}
+
+TEST(Portions, TablesThatAreTooLargeLeaveHalfOfTheMemoryToExtents) {
+  const Portions portions = divide_memory(8 << 20, 1 << 20, 16384, 0);
+  EXPECT_EQ(portions.extent_bytes, divide_memory(4 << 20, 0, 16384, 0).extent_bytes);
+}
+
+TEST(Portions, FewLargeBlocksAreOnTheirWayAtATime) {
+  EXPECT_EQ(divide_memory(1 << 20, 0, 4 << 20, 0).parcels, 2u);
 }
 
 TEST_F(BundleTest, CopiesAndManifestsAreThereUnderTheirNames) {
@@ -196,9 +228,9 @@ TEST_F(BundleTest, CopiesAndManifestsAreThereUnderTheirNames) {
     (void)nodes_->remove(format::segment_name({{1, 2}, 3}));
     std::vector<Source> sources = {source(0, {1, 2, 3}), source(3, {4, 2, 5})};
     sources[1].needed[0] = false;
-    const auto plan =
-        plan_bundle(sources, {manifest(0, {1, 2, 3}, 1), manifest(3, {4, 2, 5}, 2)}, 2 * kBlock);
-    const auto written = must(write(sources, plan, encoders));
+    const auto planned =
+        plan(sources, {manifest(0, {1, 2, 3}, 1), manifest(3, {4, 2, 5}, 2)}, 2 * kBlock);
+    const auto written = must(write(sources, planned, encoders));
     EXPECT_EQ(written.raw_bytes, 4 * kBlock);
     EXPECT_EQ(must(global_->touch(format::bundle_name({{1, 2}, 0}))), written.file_bytes);
     EXPECT_EQ(must(global_->list()),
@@ -221,10 +253,9 @@ TEST_F(BundleTest, CopiesAndManifestsAreThereUnderTheirNames) {
 TEST_F(BundleTest, ABundleIsFoundByItsSegmentsAndSaysWhichExtentHasABlock) {
   const std::vector<std::uint32_t> first = {1, 2, 3, 4, 5}, second = {6, 7, 8};
   const std::vector<Source> sources = {source(0, first), source(3, second)};
-  const auto plan =
-      plan_bundle(sources, {manifest(0, first, 2), manifest(3, second, 1)}, 3 * kBlock);
+  const auto planned = plan(sources, {manifest(0, first, 2), manifest(3, second, 1)}, 3 * kBlock);
   EXPECT_TRUE(global_->bundles_with({{1, 2}, 3}).empty());
-  ASSERT_TRUE(write(sources, plan));
+  ASSERT_TRUE(write(sources, planned));
   EXPECT_TRUE(global_->bundles_with({{1, 2}, 1}).empty());
   const auto found = global_->bundles_with({{1, 2}, 3});
   ASSERT_EQ(found.size(), 1u);
@@ -242,7 +273,7 @@ TEST_F(BundleTest, ABundleIsFoundByItsSegmentsAndSaysWhichExtentHasABlock) {
 
 TEST_F(BundleTest, AManifestThatIsRemovedHidesThoseOfItsVersionAndNothingElse) {
   const std::vector<Source> sources = {source(0, {1, 2})};
-  must(write(sources, plan_bundle(sources, {manifest(0, {1, 2}, 1)}, 1 << 20)));
+  must(write(sources, plan(sources, {manifest(0, {1, 2}, 1)}, 1 << 20)));
   EXPECT_TRUE(global_->remove("manifest-000001-0000000002-000003"));
   EXPECT_TRUE(global_->remove("copy-000001-0000000002-000000")) << "its bytes go with the bundle";
   EXPECT_EQ(must(global_->list()), (std::vector<std::string>{"bundle-000001-0000000002-000000",
@@ -254,7 +285,7 @@ TEST_F(BundleTest, AManifestThatIsRemovedHidesThoseOfItsVersionAndNothingElse) {
 
 TEST_F(BundleTest, ABundleThatCannotBeReadNowIsHiddenForLater) {
   const std::vector<Source> sources = {source(0, {1, 2})};
-  must(write(sources, plan_bundle(sources, {manifest(0, {1, 2}, 1)}, 1 << 20)));
+  must(write(sources, plan(sources, {manifest(0, {1, 2}, 1)}, 1 << 20)));
   const std::string path = global_->place() + "/bundle-000001-0000000002-000000";
   ASSERT_TRUE(files_.flip(path, 0));
   EXPECT_TRUE(global_->remove("manifest-000001-0000000002-000003"));
@@ -266,9 +297,9 @@ TEST_F(BundleTest, ABundleThatCannotBeReadNowIsHiddenForLater) {
 
 TEST_F(BundleTest, ADamagedSegmentIsNamedAndNothingIsMade) {
   const std::vector<Source> sources = {source(0, {1, 2}), source(1, {3, 4})};
-  const auto plan = plan_bundle(sources, {manifest(0, {1, 2}, 1), manifest(1, {3, 4}, 1)}, 1 << 20);
+  const auto planned = plan(sources, {manifest(0, {1, 2}, 1), manifest(1, {3, 4}, 1)}, 1 << 20);
   ASSERT_TRUE(files_.flip("/node/" + format::segment_name({{1, 2}, 1}), 8 * 700));
-  const auto written = write(sources, plan);
+  const auto written = write(sources, planned);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code(), Code::corruption);
   EXPECT_EQ(damaged_, 1u);
@@ -276,7 +307,7 @@ TEST_F(BundleTest, ADamagedSegmentIsNamedAndNothingIsMade) {
 
 TEST_F(BundleTest, EachFlippedBitIsFoundByWhoReadsBlocks) {
   const std::vector<Source> sources = {source(0, {1, 2, 3, 4})};
-  must(write(sources, plan_bundle(sources, {manifest(0, {1, 2, 3, 4}, 2)}, 1 << 20)));
+  must(write(sources, plan(sources, {manifest(0, {1, 2, 3, 4}, 2)}, 1 << 20)));
   const std::string path = "/global/" + format::bundle_name({{1, 2}, 0});
   const std::uint64_t bytes = must(files_.touch(path));
   const std::vector<std::vector<std::byte>> right = {content(1), content(2), content(3),

@@ -12,22 +12,36 @@
 namespace belay::aggregate {
 namespace {
 
-constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
-constexpr std::uint64_t kParcels = 6;  ///< being fetched, encoded and written
+constexpr std::uint64_t kMostWriteBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kLeastWriteBytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t kParcels = 6;       ///< being fetched, encoded and written
+constexpr std::uint64_t kLeastParcels = 2;  ///< being fetched, and all else
+/// A parcel takes its bytes raw, encoded, and what reading whole pages or a message takes.
+constexpr std::uint64_t kParcelTimes = 3;
+/// What compressors keep for themselves in each thread that encodes.
+constexpr std::uint64_t kEncoderBytes = std::uint64_t{1} << 20;
+/// More of them are worth more than larger ones.
+constexpr std::uint64_t kGoodExtentBytes = std::uint64_t{512} << 10;
+
+// Of a block of a source while it is planned: what a source says about it, its place among all
+// contents, its entry, and its place in the bundle; and of extents. Of these the entry and the
+// place among contents go before extents come.
+constexpr std::uint64_t kPlannedBlockBytes = 60;
+constexpr std::uint64_t kBlockBytes = 48;
 
 class BundleWriter {
  public:
-  BundleWriter(const Tools& tools, const std::vector<Source>& sources, const BundlePlan& plan,
+  BundleWriter(const Tools& tools, const std::vector<Source>& sources, BundlePlan plan,
                std::optional<std::size_t>& damaged)
       : tools_(tools),
         sources_(sources),
-        plan_(plan),
+        plan_(std::move(plan)),
         damaged_(damaged),
         extents_(tools.chooser, tools.clock) {}
 
   Result<WrittenBundle> write(const std::string& name, format::SegmentHeader header,
-                              const std::vector<MemberManifest>& manifests) {
-    BELAY_ASSIGN(memory_, os::AlignedMemory::allocate(kWriteBytes));
+                              std::vector<MemberManifest> manifests) {
+    BELAY_ASSIGN(memory_, os::AlignedMemory::allocate(tools_.portions.write_bytes));
     BELAY_ASSIGN(auto created, store::FileWriter::create(tools_.tier, name));
     file_.emplace(std::move(created));
     file_->lend(memory_.bytes());
@@ -36,6 +50,8 @@ class BundleWriter {
     header.rider_bytes = rider.bytes();
     BELAY_TRY(file_->append(format::encode_segment_header(header)));
     BELAY_TRY(write_rider(rider, manifests));
+    manifests = {};  // their memory was counted once, and is for extents from here on
+    plan_.entries = {};
     BELAY_TRY(write_extents());
     std::size_t next = 0;
     BELAY_TRY(format::encode_segment_end(*file_, header, extents_.extents(), plan_.blocks.size(),
@@ -72,11 +88,12 @@ class BundleWriter {
                            const std::vector<MemberManifest>& manifests) {
     BELAY_TRY(file_->append(format::encode_rider_tables(rider)));
     for (std::size_t i = 0; i < sources_.size(); ++i) {
-      std::vector<format::BundledBlock> blocks;
       const auto& all = sources_[i].blocks;
-      for (std::size_t j = 0; j < all.size(); ++j)
-        blocks.push_back({all[j].fingerprint, all[j].length, plan_.entries[i][j]});
-      BELAY_TRY(file_->append(format::encode_bundled_blocks(blocks)));
+      std::size_t next = 0;
+      BELAY_TRY(format::encode_bundled_blocks(*file_, all.size(), [&] {
+        const store::StoredBlock& block = all[next];
+        return format::BundledBlock{block.fingerprint, block.length, plan_.entries[i][next++]};
+      }));
     }
     const std::vector<std::byte> zeros(rider.manifest_offset(0) - file_->offset());
     BELAY_TRY(file_->append(zeros));
@@ -85,10 +102,12 @@ class BundleWriter {
   }
 
   Result<void> write_extents() {
+    extents_.reserve(plan_.extents.size());
     Conveyor conveyor(
-        tools_.encoders, kParcels,
-        [this](const store::RawExtent& raw, codec::Workspace& workspace) {
-          return store::encode_extent(tools_.chooser, tools_.clock, raw, workspace);
+        tools_.encoders, tools_.portions.parcels,
+        [this](const store::RawExtent& raw, codec::Workspace& workspace, Bytes room) {
+          return store::encode_extent(tools_.chooser, tools_.clock, raw, workspace,
+                                      std::move(room));
         },
         [this](const store::RawExtent& raw, const store::EncodedExtent& encoded) {
           return extents_.append(*file_, raw, encoded);
@@ -96,14 +115,15 @@ class BundleWriter {
     for (const PlannedExtent& extent : plan_.extents) {
       if (tools_.cancelled.load(std::memory_order_relaxed))
         return fail(Code::invalid_argument, "the session ended before");
-      BELAY_ASSIGN(auto parcel, fetch(extent));
+      BELAY_ASSIGN(auto parcel, fetch(extent, conveyor.spare()));
       BELAY_TRY(conveyor.put(std::move(parcel)));
     }
     return conveyor.finish();
   }
 
-  Result<Parcel> fetch(const PlannedExtent& extent) {
-    Parcel parcel{extent.variable, extent.elements, {}, static_cast<std::uint32_t>(extent.count)};
+  Result<Parcel> fetch(const PlannedExtent& extent, Bytes room) {
+    const PlannedVariable& variable = plan_.variable_of(extent);
+    Parcel parcel{variable.name, variable.elements, std::move(room), extent.count};
     const auto blocks = std::span(plan_.blocks).subspan(extent.first, extent.count);
     std::uint64_t bytes = 0;
     for (const PlannedBlock& block : blocks) bytes += stored(block).length;
@@ -154,7 +174,7 @@ class BundleWriter {
 
   const Tools& tools_;
   const std::vector<Source>& sources_;
-  const BundlePlan& plan_;
+  BundlePlan plan_;
   std::optional<std::size_t>& damaged_;
   store::ExtentWriter extents_;
   os::AlignedMemory memory_;
@@ -164,18 +184,40 @@ class BundleWriter {
 
 }  // namespace
 
-std::uint64_t extent_bytes_for(std::uint64_t memory_bytes) {
-  // Raw, encoded, and what reading whole pages takes.
-  return std::clamp<std::uint64_t>(memory_bytes / (3 * kParcels), kMinBlockBytes,
-                                   store::kExtentBytes);
+std::uint64_t planning_bytes(std::uint64_t manifest_bytes, std::uint64_t blocks) {
+  return manifest_bytes + kPlannedBlockBytes * blocks;
+}
+
+std::uint64_t most_planning_bytes(std::uint64_t memory_bytes) {
+  // Extents of full size, or half of it all.
+  constexpr std::uint64_t kEnough = kParcels * kParcelTimes * store::kExtentBytes;
+  return std::max(memory_bytes / 2, memory_bytes - std::min(memory_bytes, kEnough));
+}
+
+Portions divide_memory(std::uint64_t memory_bytes, std::uint64_t blocks, std::uint32_t block_bytes,
+                       unsigned encoders) {
+  const std::uint64_t tables = kBlockBytes * blocks;
+  std::uint64_t left = std::max(memory_bytes - std::min(memory_bytes, tables), memory_bytes / 2);
+  left -= std::min(left / 4, encoders * kEncoderBytes);
+  Portions portions;
+  portions.write_bytes = std::clamp(left / 8 / os::kDirectAlignment * os::kDirectAlignment,
+                                    kLeastWriteBytes, kMostWriteBytes);
+  const std::uint64_t for_extents = (left - std::min(left, portions.write_bytes)) / kParcelTimes;
+  portions.parcels = std::clamp(for_extents / kGoodExtentBytes, kLeastParcels + 1, kParcels);
+  portions.extent_bytes = std::clamp<std::uint64_t>(for_extents / portions.parcels, kMinBlockBytes,
+                                                    store::kExtentBytes);
+  // An extent has one block at least, however large that is.
+  if (block_bytes > portions.extent_bytes)
+    portions.parcels = std::clamp(for_extents / block_bytes, kLeastParcels, portions.parcels);
+  return portions;
 }
 
 Result<WrittenBundle> write_bundle(const Tools& tools, const std::string& name,
                                    format::SegmentHeader header, const std::vector<Source>& sources,
-                                   const BundlePlan& plan,
-                                   const std::vector<MemberManifest>& manifests,
+                                   BundlePlan plan, std::vector<MemberManifest> manifests,
                                    std::optional<std::size_t>& damaged) {
-  return BundleWriter(tools, sources, plan, damaged).write(name, header, manifests);
+  return BundleWriter(tools, sources, std::move(plan), damaged)
+      .write(name, header, std::move(manifests));
 }
 
 }  // namespace belay::aggregate

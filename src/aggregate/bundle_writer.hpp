@@ -31,6 +31,13 @@ struct Piece {
 using ReadPieces =
     std::function<Result<void>(std::span<const Piece>, std::optional<std::size_t>& damaged)>;
 
+/// How memory is divided among what is on its way.
+struct Portions {
+  std::uint64_t extent_bytes = 0;  ///< of an extent, unless a block has more
+  std::size_t parcels = 0;         ///< extents at a time
+  std::size_t write_bytes = 0;     ///< that are gathered before they are written
+};
+
 /// What writing a bundle works with; all of it outlives the writing.
 struct Tools {
   store::Tier& tier;  ///< where it goes
@@ -40,13 +47,14 @@ struct Tools {
   std::function<void(std::span<const std::span<const std::byte>>, std::span<Fingerprint>)> name;
   ReadPieces read;
   unsigned encoders = 0;  ///< threads; 0: one does all
+  Portions portions;
   const std::atomic<bool>& cancelled;
 };
 
 /// A manifest that the bundle carries.
 struct MemberManifest {
   Rank rank = 0;
-  std::vector<std::byte> bytes;
+  os::PagedVector<std::byte> bytes;
 };
 
 struct WrittenBundle {
@@ -55,15 +63,21 @@ struct WrittenBundle {
   std::optional<double> bandwidth;  ///< bytes per second, if enough was written to tell
 };
 
-/// Bytes of extents so that several fit into the memory; never less than a block.
-std::uint64_t extent_bytes_for(std::uint64_t memory_bytes);
+/// What tables of sources with so many blocks take while a bundle is planned, with manifests of so
+/// many bytes.
+std::uint64_t planning_bytes(std::uint64_t manifest_bytes, std::uint64_t blocks);
+/// More than this of the memory they must not take: extents need some, too.
+std::uint64_t most_planning_bytes(std::uint64_t memory_bytes);
+/// Extents, and the threads that encode them, get what the tables of so many blocks leave: half of
+/// the memory at the least.
+Portions divide_memory(std::uint64_t memory_bytes, std::uint64_t blocks, std::uint32_t block_bytes,
+                       unsigned encoders);
 
 /// Writes a file of this name and makes its contents durable; on failure it is worthless, and
 /// `damaged` is set if the file of that source gave wrong bytes.
 Result<WrittenBundle> write_bundle(const Tools& tools, const std::string& name,
                                    format::SegmentHeader header, const std::vector<Source>& sources,
-                                   const BundlePlan& plan,
-                                   const std::vector<MemberManifest>& manifests,
+                                   BundlePlan plan, std::vector<MemberManifest> manifests,
                                    std::optional<std::size_t>& damaged);
 
 }  // namespace belay::aggregate

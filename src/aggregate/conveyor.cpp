@@ -10,6 +10,7 @@ namespace belay::aggregate {
 
 Conveyor::Conveyor(unsigned encoders, std::size_t most, Encode encode, Write write)
     : most_(std::max<std::size_t>(most, 2)), encode_(std::move(encode)), write_(std::move(write)) {
+  spares_.reserve(2 * most_);
   if (encoders == 0) return;
   try {
     for (unsigned i = 0; i < encoders; ++i) threads_.emplace_back([this] { run_encoder(); });
@@ -41,10 +42,27 @@ void Conveyor::stop() {
   threads_.clear();
 }
 
+Bytes Conveyor::spare() {
+  const std::lock_guard lock(mutex_);
+  if (spares_.empty()) return {};
+  Bytes bytes = std::move(spares_.back());
+  spares_.pop_back();
+  return bytes;
+}
+
+void Conveyor::keep_spare(Bytes bytes) {
+  if (bytes.capacity() == 0 || spares_.size() == spares_.capacity()) return;
+  bytes.clear();
+  spares_.push_back(std::move(bytes));
+}
+
 Result<void> Conveyor::put(Parcel parcel) {
   if (threads_.empty()) {
-    const auto encoded = encode_(parcel.extent(), workspace_);
-    return write_(parcel.extent(), encoded);
+    auto encoded = encode_(parcel.extent(), workspace_, spare());
+    const auto written = write_(parcel.extent(), encoded);
+    keep_spare(std::move(encoded.bytes));
+    keep_spare(std::move(parcel.raw));
+    return written;
   }
   std::unique_lock lock(mutex_);
   items_.emplace(next_put_++, Item{std::move(parcel), {}, false});
@@ -79,7 +97,7 @@ void Conveyor::run_encoder() {
     lock.unlock();
     store::EncodedExtent encoded;
     const auto done = within_memory([&]() -> Result<void> {
-      encoded = encode_(free->parcel.extent(), workspace);
+      encoded = encode_(free->parcel.extent(), workspace, spare());
       return {};
     });
     lock.lock();
@@ -98,11 +116,13 @@ void Conveyor::run_writer() {
              (ended_ && next_written_ == next_put_);
     });
     if (error_ || next_written_ == next_put_) return;
-    const Item& item = items_.at(next_written_);
+    Item& item = items_.at(next_written_);
     lock.unlock();
     auto written = within_memory([&] { return write_(item.parcel.extent(), *item.encoded); });
     lock.lock();
     if (!written && !error_) error_ = written.error();
+    keep_spare(std::move(item.encoded->bytes));
+    keep_spare(std::move(item.parcel.raw));
     items_.erase(next_written_++);
     changed_.notify_all();
   }

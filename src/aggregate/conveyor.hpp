@@ -5,6 +5,7 @@
 
 #include <belay/result.hpp>
 
+#include "os/paged_vector.hpp"
 #include "store/extent_writer.hpp"
 
 #include <condition_variable>
@@ -19,11 +20,13 @@
 
 namespace belay::aggregate {
 
+using Bytes = os::PagedVector<std::byte>;
+
 /// An extent that was fetched.
 struct Parcel {
   std::string variable;
   codec::Elements elements;
-  std::vector<std::byte> raw;
+  Bytes raw;
   std::uint32_t blocks = 0;
 
   store::RawExtent extent() const { return {variable, elements, raw, blocks}; }
@@ -32,8 +35,9 @@ struct Parcel {
 /// put() and finish() are called by one thread.
 class Conveyor {
  public:
-  /// Encodes one parcel; any of the threads.
-  using Encode = std::function<store::EncodedExtent(const store::RawExtent&, codec::Workspace&)>;
+  /// Encodes one parcel, into `room` if that is of use; any of the threads.
+  using Encode =
+      std::function<store::EncodedExtent(const store::RawExtent&, codec::Workspace&, Bytes room)>;
   /// Writes one, in the order of put(); one thread at a time.
   using Write = std::function<Result<void>(const store::RawExtent&, const store::EncodedExtent&)>;
 
@@ -42,6 +46,8 @@ class Conveyor {
   Conveyor(unsigned encoders, std::size_t most, Encode encode, Write write);
   ~Conveyor();  ///< what was put and not finished is dropped
 
+  /// Memory of what was written, for what comes next; perhaps none.
+  Bytes spare();
   /// Waits for room. An error is that of a parcel before.
   Result<void> put(Parcel parcel);
   Result<void> finish();
@@ -53,6 +59,7 @@ class Conveyor {
     bool taken = false;
   };
 
+  void keep_spare(Bytes bytes);  ///< REQUIRES: the lock
   void run_encoder();
   void run_writer();
   void fail_with(const Error& error);
@@ -65,6 +72,7 @@ class Conveyor {
   std::mutex mutex_;  ///< of what follows
   std::condition_variable changed_;
   std::map<std::uint64_t, Item> items_;
+  std::vector<Bytes> spares_;
   std::uint64_t next_put_ = 0;
   std::uint64_t next_written_ = 0;
   bool ended_ = false;

@@ -9,9 +9,7 @@
 namespace belay::aggregate {
 namespace {
 
-Parcel parcel(std::uint32_t number) {
-  return {std::to_string(number), {}, std::vector<std::byte>(100), number};
-}
+Parcel parcel(std::uint32_t number) { return {std::to_string(number), {}, Bytes(100), number}; }
 
 class ConveyorTest : public testing::TestWithParam<unsigned> {};
 
@@ -22,7 +20,7 @@ TEST_P(ConveyorTest, WritesInOrderWithNeverMoreInMemoryThanAllowed) {
   std::vector<std::uint32_t> written;
   Conveyor conveyor(
       GetParam(), kMost,
-      [&](const store::RawExtent& raw, codec::Workspace&) {
+      [&](const store::RawExtent& raw, codec::Workspace&, Bytes) {
         if (raw.blocks % 3 == 0) std::this_thread::yield();
         return store::EncodedExtent{};
       },
@@ -44,7 +42,7 @@ TEST_P(ConveyorTest, WritesInOrderWithNeverMoreInMemoryThanAllowed) {
 TEST_P(ConveyorTest, AnErrorOfWritingEndsIt) {
   Conveyor conveyor(
       GetParam(), 3,
-      [](const store::RawExtent&, codec::Workspace&) { return store::EncodedExtent{}; },
+      [](const store::RawExtent&, codec::Workspace&, Bytes) { return store::EncodedExtent{}; },
       [](const store::RawExtent& raw, const store::EncodedExtent&) -> Result<void> {
         if (raw.blocks == 5) return Unexpected(Error(Code::no_space, "full"));
         return {};
@@ -59,7 +57,7 @@ TEST_P(ConveyorTest, AnErrorOfWritingEndsIt) {
 TEST_P(ConveyorTest, WhatIsNotFinishedIsDropped) {
   Conveyor conveyor(
       GetParam(), 3,
-      [](const store::RawExtent&, codec::Workspace&) { return store::EncodedExtent{}; },
+      [](const store::RawExtent&, codec::Workspace&, Bytes) { return store::EncodedExtent{}; },
       [](const store::RawExtent&, const store::EncodedExtent&) -> Result<void> { return {}; });
   EXPECT_TRUE(conveyor.put(parcel(1)));
 }
@@ -69,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, ConveyorTest, testing::Values(0u, 1u, 3u));
 TEST(Conveyor, LackOfMemoryWhileEncodingIsAnError) {
   Conveyor conveyor(
       2, 3,
-      [](const store::RawExtent& raw, codec::Workspace&) -> store::EncodedExtent {
+      [](const store::RawExtent& raw, codec::Workspace&, Bytes) -> store::EncodedExtent {
         if (raw.blocks == 4) throw std::bad_alloc();
         return {};
       },

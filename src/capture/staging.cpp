@@ -67,6 +67,11 @@ void Staging::grow(std::size_t limit_bytes) {
   most_buffers_ = std::max(most_buffers_, limit_bytes / buffer_bytes_);
 }
 
+std::size_t Staging::limit_bytes() const {
+  const std::lock_guard guard(mutex_);
+  return most_buffers_ * buffer_bytes_;
+}
+
 std::size_t Staging::allocated_bytes() const {
   const std::lock_guard guard(mutex_);
   std::size_t bytes = 0;

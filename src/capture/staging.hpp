@@ -57,6 +57,8 @@ class Staging {
   void grow(std::size_t limit_bytes);
 
   std::size_t buffer_bytes() const { return buffer_bytes_; }
+  /// What all buffers together may have.
+  std::size_t limit_bytes() const;
   std::size_t allocated_bytes() const;
 
  private:

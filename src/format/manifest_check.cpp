@@ -73,8 +73,7 @@ Result<void> check_region(Code code, const RegionRecord& region) {
 }
 
 /// Regions follow each other in the block arrays and cover them exactly.
-Result<void> check_regions(Code code, const Manifest& manifest) {
-  const std::uint64_t blocks = manifest.fingerprints.size();
+Result<void> check_regions(Code code, const Manifest& manifest, std::uint64_t blocks) {
   std::uint64_t covered = 0;
   std::unordered_set<std::string_view> names;
   for (const RegionRecord& region : manifest.regions) {
@@ -93,12 +92,14 @@ Result<void> check_regions(Code code, const Manifest& manifest) {
   return {};
 }
 
-Result<void> check_holders(Code code, const Manifest& manifest) {
+Result<void> check_holders(Code code, const Manifest& manifest,
+                           std::span<const std::byte> holders) {
   // A loop without an exit is one that compilers turn into vector instructions.
   unsigned char highest = 0;
-  for (const unsigned char holder : manifest.holders) highest = std::max(highest, holder);
+  for (const std::byte holder : holders)
+    highest = std::max(highest, std::to_integer<unsigned char>(holder));
   const std::size_t holding = manifest.holding_segments();
-  if (!manifest.holders.empty() && highest >= holding)
+  if (!holders.empty() && highest >= holding)
     return fail(code, "blocks are held by segment {} of {}", highest, holding);
   return {};
 }
@@ -117,14 +118,18 @@ std::uint32_t format_of(const Manifest& manifest) {
 }
 
 Result<void> check_manifest(Code code, const Manifest& manifest) {
-  BELAY_TRY(check_header(code, manifest.origin, manifest.hash, manifest.block_bytes));
-  BELAY_TRY(check_text(code, "application", manifest.application));
-  BELAY_TRY(check_segments(code, manifest));
   if (manifest.holders.size() != manifest.fingerprints.size())
     return fail(code, "{} holders for {} blocks", manifest.holders.size(),
                 manifest.fingerprints.size());
-  BELAY_TRY(check_regions(code, manifest));
-  return check_holders(code, manifest);
+  return check_manifest(code, manifest, std::as_bytes(std::span(manifest.holders)));
+}
+
+Result<void> check_manifest(Code code, const Manifest& head, std::span<const std::byte> holders) {
+  BELAY_TRY(check_header(code, head.origin, head.hash, head.block_bytes));
+  BELAY_TRY(check_text(code, "application", head.application));
+  BELAY_TRY(check_segments(code, head));
+  BELAY_TRY(check_regions(code, head, holders.size()));
+  return check_holders(code, head, holders);
 }
 
 }  // namespace belay::format

@@ -123,7 +123,13 @@ Result<void> get_regions(WireReader& reader, std::size_t count, Manifest& manife
   return {};
 }
 
-Result<void> get_blocks(WireReader& reader, std::uint64_t count, Manifest& manifest) {
+/// Block tables where they lie in the file.
+struct Tables {
+  std::span<const std::byte> fingerprints;
+  std::span<const std::byte> holders;
+};
+
+Result<Tables> get_blocks(WireReader& reader, std::uint64_t count) {
   const std::size_t padding =
       static_cast<std::size_t>(round_up(reader.offset(), kArrayAlignment)) - reader.offset();
   if (!reader.zeros(padding)) return fail(Code::corruption, "padding before blocks is not zero");
@@ -131,15 +137,11 @@ Result<void> get_blocks(WireReader& reader, std::uint64_t count, Manifest& manif
     return fail(Code::corruption, "{} blocks do not fit into the file", count);
   const auto fingerprints = reader.bytes(count * sizeof(Fingerprint));
   const auto holders = reader.bytes(count);
-  manifest.fingerprints.resize(count);
-  manifest.holders.resize(count);
-  if (count == 0) return {};
-  std::memcpy(manifest.fingerprints.data(), fingerprints.data(), fingerprints.size());
-  std::memcpy(manifest.holders.data(), holders.data(), holders.size());
-  return {};
+  return Tables{fingerprints, holders};
 }
 
-Result<Manifest> decode(std::span<const std::byte> file) {
+/// All but the block tables, of which it says where they are.
+Result<Manifest> decode(std::span<const std::byte> file, Tables& tables) {
   BELAY_TRY(check_envelope(file));
   WireReader reader(file.first(file.size() - kManifestFooterBytes));
   Manifest manifest;
@@ -149,11 +151,11 @@ Result<Manifest> decode(std::span<const std::byte> file) {
   manifest.application = reader.text(counts.application_bytes);
   BELAY_TRY(get_segments(reader, counts.segments, manifest));
   BELAY_TRY(get_regions(reader, counts.regions, manifest));
-  BELAY_TRY(get_blocks(reader, counts.blocks, manifest));
+  BELAY_ASSIGN(tables, get_blocks(reader, counts.blocks));
   const std::size_t padding = reader.remaining();
   if (padding >= kFileAlignment || !reader.zeros(padding))
     return fail(Code::corruption, "padding after blocks is too long or not zero");
-  BELAY_TRY(check_manifest(Code::corruption, manifest));
+  BELAY_TRY(check_manifest(Code::corruption, manifest, tables.holders));
   if (counts.format != format_of(manifest))
     return fail(Code::corruption, "it is of format {}, but what it says is of format {}",
                 counts.format, format_of(manifest));
@@ -172,7 +174,37 @@ Result<void> check_manifest_front(std::span<const std::byte> front, std::uint64_
 }
 
 Result<Manifest> decode_manifest(std::span<const std::byte> file) {
-  return within("manifest", decode(file));
+  Tables tables;
+  BELAY_ASSIGN(Manifest manifest, within("manifest", decode(file, tables)));
+  manifest.fingerprints.resize(tables.holders.size());
+  manifest.holders.resize(tables.holders.size());
+  if (tables.holders.empty()) return manifest;
+  std::memcpy(manifest.fingerprints.data(), tables.fingerprints.data(), tables.fingerprints.size());
+  std::memcpy(manifest.holders.data(), tables.holders.data(), tables.holders.size());
+  return manifest;
+}
+
+ManifestView::ManifestView(const Manifest& manifest)
+    : fingerprints_(std::as_bytes(std::span(manifest.fingerprints))),
+      holders_(std::as_bytes(std::span(manifest.holders))) {
+  head_ = manifest;
+  head_.fingerprints = {};
+  head_.holders = {};
+}
+
+Fingerprint ManifestView::fingerprint(std::uint64_t block) const {
+  Fingerprint name;
+  std::memcpy(&name, fingerprints_.data() + block * sizeof(name), sizeof(name));
+  return name;
+}
+
+Result<ManifestView> view_manifest(std::span<const std::byte> file) {
+  Tables tables;
+  ManifestView view;
+  BELAY_ASSIGN(view.head_, within("manifest", decode(file, tables)));
+  view.fingerprints_ = tables.fingerprints;
+  view.holders_ = tables.holders;
+  return view;
 }
 
 }  // namespace belay::format

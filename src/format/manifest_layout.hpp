@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string_view>
 
 namespace belay::format {
@@ -53,5 +54,7 @@ std::uint32_t format_of(const Manifest& manifest);
 
 /// Everything that decode_manifest promises; `code` says whose fault a breach is.
 Result<void> check_manifest(Code code, const Manifest& manifest);
+/// The same where the block tables are elsewhere: as many fingerprints as these holders.
+Result<void> check_manifest(Code code, const Manifest& head, std::span<const std::byte> holders);
 
 }  // namespace belay::format

@@ -162,17 +162,28 @@ Result<Rider> decode_rider_tables(std::span<const std::byte> tables, std::uint64
   return rider;
 }
 
-std::vector<std::byte> encode_bundled_blocks(std::span<const BundledBlock> blocks) {
+Result<void> encode_bundled_blocks(ByteSink& sink, std::uint64_t blocks,
+                                   const std::function<BundledBlock()>& next) {
+  constexpr std::uint64_t kAtOnce = 1024;
+  Checksum64 checksum;
   std::vector<std::byte> bytes;
-  bytes.reserve(Rider::blocks_bytes(blocks.size()));
-  WireWriter writer(bytes);
-  for (const BundledBlock& block : blocks) {
-    writer.pair(block.fingerprint.low, block.fingerprint.high);
-    writer.field(block.length);
-    writer.field(block.entry);
+  for (std::uint64_t left = blocks; left > 0;) {
+    const std::uint64_t count = std::min(left, kAtOnce);
+    left -= count;
+    bytes.clear();
+    WireWriter writer(bytes);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const BundledBlock block = next();
+      writer.pair(block.fingerprint.low, block.fingerprint.high);
+      writer.field(block.length);
+      writer.field(block.entry);
+    }
+    checksum.update(bytes);
+    BELAY_TRY(sink.append(bytes));
   }
-  writer.field(checksum64(bytes));
-  return bytes;
+  bytes.clear();
+  WireWriter(bytes).field(checksum.digest());
+  return sink.append(bytes);
 }
 
 Result<std::vector<BundledBlock>> decode_bundled_blocks(std::span<const std::byte> bytes,

@@ -7,10 +7,12 @@
 
 #include <belay/result.hpp>
 
+#include "base/bytes.hpp"
 #include "base/nouns.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -70,8 +72,10 @@ Result<std::uint64_t> decode_rider_front(std::span<const std::byte> front,
 Result<Rider> decode_rider_tables(std::span<const std::byte> tables, std::uint64_t rider_bytes,
                                   Rank ranks);
 
-/// Of one segment: with a checksum at the end.
-std::vector<std::byte> encode_bundled_blocks(std::span<const BundledBlock> blocks);
+/// Of one segment, with a checksum at the end. `next` is called `blocks` times, in order, so that
+/// the caller need not hold them.
+Result<void> encode_bundled_blocks(ByteSink& sink, std::uint64_t blocks,
+                                   const std::function<BundledBlock()>& next);
 /// `entries` are those of the bundle's index.
 Result<std::vector<BundledBlock>> decode_bundled_blocks(std::span<const std::byte> bytes,
                                                         const BundledSegment& segment,

@@ -4,6 +4,7 @@
 #include "format/checksum.hpp"
 #include "format/damage_test.hpp"
 #include "format/segment.hpp"
+#include "format/vector_sink.hpp"
 
 namespace belay::format {
 namespace {
@@ -86,7 +87,10 @@ TEST(Rider, BlocksComeBackAndDamageIsRefused) {
   const auto decode = [&](std::span<const std::byte> bytes) {
     return decode_bundled_blocks(bytes, segment, 8);
   };
-  const auto bytes = encode_bundled_blocks(blocks);
+  VectorSink sink;
+  std::size_t next = 0;
+  ASSERT_TRUE(encode_bundled_blocks(sink, blocks.size(), [&] { return blocks[next++]; }));
+  const auto& bytes = sink.bytes();
   const auto decoded = decode(bytes);
   ASSERT_TRUE(decoded);
   EXPECT_EQ(*decoded, blocks);

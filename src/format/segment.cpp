@@ -225,9 +225,9 @@ Result<SegmentFooter> decode_segment_footer(std::span<const std::byte> bytes,
   return footer;
 }
 
-Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
-                                          const SegmentFooter& footer,
-                                          const SegmentHeader& header) {
+Result<std::vector<Extent>> decode_segment_extents(std::span<const std::byte> bytes,
+                                                   const SegmentFooter& footer,
+                                                   const SegmentHeader& header) {
   if (footer.extents > bytes.size() / kExtentBytes ||
       footer.entries > (bytes.size() - kExtentBytes * footer.extents) / kEntryBytes)
     return fail(Code::corruption,
@@ -238,21 +238,39 @@ Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
     return fail(Code::corruption, "segment: header and footer are of different files");
 
   WireReader reader(bytes);
-  SegmentIndex index;
-  index.extents.reserve(footer.extents);
+  std::vector<Extent> extents;
+  extents.reserve(footer.extents);
   for (std::uint64_t i = 0; i < footer.extents; ++i) {
     BELAY_ASSIGN(const Extent extent, get_extent(reader));
-    index.extents.push_back(extent);
+    extents.push_back(extent);
   }
-  BELAY_TRY(check_extents(Code::corruption, index.extents, footer, header.rider_bytes));
-  EntryChecker checker(Code::corruption, index.extents, header.block_bytes);
-  index.entries.reserve(footer.entries);
+  BELAY_TRY(check_extents(Code::corruption, extents, footer, header.rider_bytes));
+  return extents;
+}
+
+Result<void> decode_segment_entries(std::span<const std::byte> bytes, const SegmentFooter& footer,
+                                    const SegmentHeader& header, std::span<const Extent> extents,
+                                    const std::function<void(const IndexEntry&)>& take) {
+  WireReader reader(bytes.subspan(kExtentBytes * footer.extents));
+  EntryChecker checker(Code::corruption, extents, header.block_bytes);
   for (std::uint64_t i = 0; i < footer.entries; ++i) {
-    index.entries.push_back(get_entry(reader));
-    BELAY_TRY(checker.check(index.entries.back()));
+    const IndexEntry entry = get_entry(reader);
+    BELAY_TRY(checker.check(entry));
+    take(entry);
   }
   if (!reader.zeros(reader.remaining()))
     return fail(Code::corruption, "segment index: padding is not zero");
+  return {};
+}
+
+Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
+                                          const SegmentFooter& footer,
+                                          const SegmentHeader& header) {
+  SegmentIndex index;
+  BELAY_ASSIGN(index.extents, decode_segment_extents(bytes, footer, header));
+  index.entries.reserve(footer.entries);
+  BELAY_TRY(decode_segment_entries(bytes, footer, header, index.extents,
+                                   [&](const IndexEntry& e) { index.entries.push_back(e); }));
   return index;
 }
 

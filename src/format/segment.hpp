@@ -89,5 +89,13 @@ Result<SegmentFooter> decode_segment_footer(std::span<const std::byte> bytes,
 /// another header's file is corruption.
 Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,
                                           const SegmentFooter& footer, const SegmentHeader& header);
+/// The same in two steps, for who need not hold the entries: first the extents, which verifies the
+/// bytes; then `take` gets the entries in order. After an error what it got is worthless.
+Result<std::vector<Extent>> decode_segment_extents(std::span<const std::byte> bytes,
+                                                   const SegmentFooter& footer,
+                                                   const SegmentHeader& header);
+Result<void> decode_segment_entries(std::span<const std::byte> bytes, const SegmentFooter& footer,
+                                    const SegmentHeader& header, std::span<const Extent> extents,
+                                    const std::function<void(const IndexEntry&)>& take);
 
 }  // namespace belay::format

@@ -28,7 +28,7 @@ struct SegmentAudit::Chunk {
   std::uint64_t end = 0;
 
   /// The next one after block `from`. REQUIRES: there is one.
-  static Chunk after(const std::vector<store::StoredBlock>& blocks, std::size_t from) {
+  static Chunk after(const store::StoredBlocks& blocks, std::size_t from) {
     Chunk chunk{.first = from, .last = from + 1};
     chunk.begin = blocks[from].offset / os::kDirectAlignment * os::kDirectAlignment;
     const std::uint64_t most = blocks[from].offset + kChunkBytes;

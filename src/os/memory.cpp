@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/memory.hpp"
 
+#include "os/paged_vector.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -8,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -61,6 +64,15 @@ void* map_pages(std::size_t bytes) {
 
 }  // namespace
 
+void* take_pages(std::size_t bytes) {
+  void* const mapped =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  return mapped;
+}
+
+void give_pages(void* pages, std::size_t bytes) noexcept { ::munmap(pages, bytes); }
+
 Result<AlignedMemory> AlignedMemory::allocate(std::size_t bytes) {
   const std::size_t unit = bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes;
   const std::size_t rounded = (bytes + unit - 1) / unit * unit;
@@ -72,6 +84,18 @@ Result<AlignedMemory> AlignedMemory::allocate(std::size_t bytes) {
   AlignedMemory memory;
   memory.bytes_ = {static_cast<std::byte*>(place), rounded};
   memory.mapped_ = rounded >= kWorthMapping;
+  return memory;
+}
+
+Result<AlignedMemory> AlignedMemory::map(std::size_t bytes) {
+  const std::size_t rounded = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  AlignedMemory memory;
+  try {
+    memory.bytes_ = {static_cast<std::byte*>(take_pages(rounded)), rounded};
+  } catch (const std::bad_alloc&) {
+    return Unexpected(Error(Code::no_space, "no memory for " + std::to_string(rounded) + " bytes"));
+  }
+  memory.mapped_ = true;
   return memory;
 }
 

@@ -19,6 +19,9 @@ class AlignedMemory {
   AlignedMemory() = default;
   /// `bytes` is rounded up to whole pages. no_space if the system has none.
   static Result<AlignedMemory> allocate(std::size_t bytes);
+  /// The same, but the system gets all of it back when it goes, however little it is, and no page
+  /// has memory before it is touched.
+  static Result<AlignedMemory> map(std::size_t bytes);
   /// So many bytes of a file that several processes map, from `offset` on: what one writes the
   /// others see. Both must be whole pages. The file grows if it must. no_space, io.
   static Result<AlignedMemory> map_shared(int descriptor, std::uint64_t offset, std::size_t bytes);

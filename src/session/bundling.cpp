@@ -3,7 +3,6 @@
 
 #include "base/try.hpp"
 
-#include <optional>
 #include <utility>
 
 namespace belay::session {
@@ -36,11 +35,11 @@ DrainReport Bundling::drain() {
   return drain.report();
 }
 
-vote::KeptBundle Bundling::own_bundle() const {
+std::vector<vote::KeptBundle> Bundling::possible_bundles() const {
   const VersionKey key = flight_->manifest->origin.key;
-  vote::KeptBundle bundle{{key, set_.number}, {}, true};
-  for (const Rank rank : set_.members) bundle.segments.push_back({key, rank});
-  return bundle;
+  std::vector<vote::KeptBundle> bundles;
+  for (const Rank rank : set_.members) bundles.push_back({{key, rank}, {}, true});
+  return bundles;
 }
 
 void Bundling::run() {
@@ -50,15 +49,17 @@ void Bundling::run() {
     return flight_->finish(nullptr);
   }
   DrainReport report;
-  std::optional<vote::KeptBundle> bundle;
+  // Any of these may be under its name if it fails.
+  std::vector<vote::KeptBundle> bundles;
   const auto drained = within_memory([&]() -> Result<void> {
-    if (!set_.members.empty()) bundle = own_bundle();
+    bundles = possible_bundles();
     report = drain();
     return report.result;
   });
+  if (drained) bundles = std::move(report.bundles);
   if (report.written.bandwidth && !equipment_.settings.bandwidth)
     equipment_.chooser->set_bandwidth(*report.written.bandwidth);
-  flight_->land_in_bundle(drained, std::move(bundle), report.written.file_bytes);
+  flight_->land_in_bundles(drained, std::move(bundles), report.written.file_bytes);
 }
 
 }  // namespace belay::session

@@ -26,8 +26,8 @@ class Bundling {
  private:
   Result<OwnShare> make_share();
   DrainReport drain();
-  /// That this rank is to write.
-  vote::KeptBundle own_bundle() const;
+  /// All that this rank may write: how many it does shows when members say what they have.
+  std::vector<vote::KeptBundle> possible_bundles() const;
 
   Equipment& equipment_;
   std::shared_ptr<Flight> flight_;

@@ -133,6 +133,47 @@ TEST_F(BundlingTest, WhatNoVersionNeedsGoes) {
   });
 }
 
+TEST_F(BundlingTest, WhereTablesOfARankFillTheMemoryEachRankHasABundle) {
+  drain_bytes_ = 1;
+  aggregate_ = 4;
+  take_versions(1, 30);
+  for (const char* rank : {"0", "1"})
+    EXPECT_EQ(files_with(std::string("/pfs/node-0/bundle-000001-0000000030-00000") + rank), 1u);
+  EXPECT_EQ(files_with("/bundle-000001-0000000030-"), 4u);
+  EXPECT_LT(files_with("/pfs/node-0/bundle-"), 40u) << "what no version needs goes";
+  expect_restored(30);
+  drain_bytes_.reset();
+  take_versions(31, 32);
+  EXPECT_EQ(files_with("/bundle-000003-"), 4u) << "one for each node and version again";
+  expect_restored(32);
+}
+
+TEST_F(BundlingTest, OfSeveralBundlesOfARankNoneStaysIfTheLastFails) {
+  drain_bytes_ = 1;
+  aggregate_ = 4;
+  std::atomic<bool> fails = false;
+  os::FaultyFiles faulty(memory_, [&](const os::Operation& operation) {
+    const bool hit = fails && operation.kind == os::Operation::Kind::rename &&
+                     operation.path.find("/bundle-000001-0000000002-000001") != std::string::npos;
+    return hit ? os::Action{.error = EIO} : os::Action{};
+  });
+  files_of_ = [&](Rank rank) -> os::Files* {
+    return rank == 0 ? static_cast<os::Files*>(&faulty) : &memory_;
+  };
+  play([&](Rank rank, Session& session, TieredState& state) {
+    take(rank, session, state, 1);
+    fails = true;
+    state = TieredState::at(rank, 2);
+    must(session.checkpoint());
+    EXPECT_FALSE(session.wait());
+    EXPECT_EQ(listed(session), "1 local+global");
+    take(rank, session, state, 3);
+  });
+  EXPECT_EQ(files_with("/bundle-000001-0000000002-"), 0u) << "what is there of it goes";
+  EXPECT_EQ(files_with(".tmp"), 0u);
+  expect_restored(3);
+}
+
 TEST_F(BundlingTest, ABundleThatVanishesIsWrittenAgainFromMemory) {
   play([&](Rank rank, Session& session, TieredState& state) {
     take(rank, session, state, 1);

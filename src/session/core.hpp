@@ -63,8 +63,9 @@ struct CoreParts {
   std::unique_ptr<codec::Chooser> global_chooser;  ///< with a global tier
   std::unique_ptr<os::Parallel> parallel;
   unsigned read_threads = 1;
-  unsigned encode_threads = 0;  ///< of a drain; 0: it has none of its own
-  bool drain_threads = false;   ///< a drain may have a thread that keeps step with other ranks
+  unsigned encode_threads = 0;               ///< of a drain; 0: it has none of its own
+  std::optional<std::uint64_t> drain_bytes;  ///< memory of a drain; unset: as much as staging has
+  bool drain_threads = false;  ///< a drain may have a thread that keeps step with other ranks
   std::unique_ptr<session::Worker> worker;
   std::unique_ptr<session::Worker> drain_worker;  ///< with a global tier
   std::unique_ptr<capture::Tracker> tracker;
@@ -254,6 +255,9 @@ class SessionCore {
   Result<void> await_drain_workers(const std::function<bool()>& done);
   /// Which ranks share files on the global tier. The same on all ranks.
   std::vector<aggregate::RankSet> rank_sets() const;
+  std::uint64_t drain_bytes() const {
+    return parts_.drain_bytes.value_or(settings_.staging_bytes.value_or(staging_.limit_bytes()));
+  }
   /// Collective. Which segments this rank copies.
   Result<session::DrainWork> share_drain(const Manifest& manifest);
   /// For a head.

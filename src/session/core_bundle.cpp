@@ -22,7 +22,7 @@ std::function<void()> SessionCore::bundling_job(session::Cargo cargo) {
                                     &group,
                                     parts_.drain_threads,
                                     parts_.encode_threads,
-                                    settings_.staging_bytes.value_or(kLeastStagingBytes)};
+                                    drain_bytes()};
   aggregate::RankSet own;
   for (aggregate::RankSet& set : rank_sets())
     if (set.aggregator() == rank_) own = std::move(set);

@@ -153,7 +153,7 @@ session::DrainPlaces SessionCore::drain_places() {
           parts_.sets_over_nodes ? over_nodes : nullptr,
           parts_.drain_threads,
           parts_.encode_threads,
-          settings_.staging_bytes.value_or(kLeastStagingBytes)};
+          drain_bytes()};
 }
 
 Result<void> SessionCore::submit_drain(std::function<void()> job) {
@@ -222,20 +222,21 @@ Result<void> SessionCore::finish_drain() {
   // If the group of drains has lost a peer, that costs the drain; if this one has, gather() says
   // so.
   const auto agreed = vote::agree(*parts_.group, report.result);
-  BELAY_ASSIGN(const auto copies, parts_.group->gather(encode_ids(report.bundled)));
+  std::vector<SegmentId> bundled;
+  for (const vote::KeptBundle& bundle : report.bundles)
+    bundled.insert(bundled.end(), bundle.segments.begin(), bundle.segments.end());
+  BELAY_ASSIGN(const auto copies, parts_.group->gather(encode_ids(bundled)));
   for (Rank rank = 0; rank < copies.size(); ++rank) {
     const auto place = claim.whereabouts.place(claim.global->directories[rank]);
     for (const SegmentId& id : decode_ids(copies[rank]))
       claim.whereabouts.add({id, FileKind::copy, 0, 0}, place, rank);
   }
-  if (report.bundle) {
-    holdings_.wrote_global({*report.bundle, report.bundled});
-    learn_bandwidth(report.written);
-  }
+  for (const vote::KeptBundle& bundle : report.bundles) holdings_.wrote_global(bundle);
+  learn_bandwidth(report.written);
   if (!report.codecs.empty()) head_codecs_ = report.codecs;
   global_rounds_ = kGlobalRounds;
   if (!agreed) {
-    holdings_.not_drained(key, drain->segments(), report.bundle);
+    holdings_.not_drained(key, drain->segments(), report.bundles);
     report_drain_failure(key.version, agreed.error());
     return tell_damaged(report.damaged);
   }
@@ -244,9 +245,14 @@ Result<void> SessionCore::finish_drain() {
     for (const Rank rank : set.members)
       claim.sources.add(key, rank, rank, claim.global->directories[set.aggregator()],
                         /*global=*/true);
-  if (report.bundle)
+  if (!report.bundles.empty())
     log_.info("version {} is on the global tier: {} of {} written", key.version,
               format_bytes(report.written.file_bytes), format_bytes(report.written.raw_bytes));
+  if (report.bundles.size() > 1)
+    log_.info(
+        "version {}: what the tables of {} ranks take is more than `staging` has room for: "
+        "{} files instead of one",
+        key.version, drain->members(), report.bundles.size());
   return {};
 }
 

@@ -13,10 +13,15 @@ namespace belay::session {
 namespace {
 
 // What a question is about.
-enum class Ask : std::uint8_t { share = 0, bytes = 1 };
+enum class Ask : std::uint8_t { share = 0, part = 1, bytes = 2 };
 // How an answer begins.
 constexpr std::uint8_t kDone = 0;
 constexpr std::uint8_t kFailed = 1;
+
+// Tables come in letters of so much of the memory.
+constexpr std::uint64_t kLetters = 16;
+constexpr std::uint64_t kLeastLetter = std::uint64_t{64} << 10;
+constexpr std::uint64_t kMostLetter = std::uint64_t{4} << 20;
 
 std::vector<std::byte> failure(const Error& error) {
   std::vector<std::byte> bytes;
@@ -68,6 +73,8 @@ void Drain::run() {
       within_memory([&] { return places_.group == nullptr ? drain_node() : drain_across(); });
   own_.clear();
   sources_ = {};
+  reader_ = {};
+  answers_ = {};
   finished_.store(true, std::memory_order_release);
 }
 
@@ -86,11 +93,22 @@ Result<OwnShare> Drain::open_share(Rank rank) {
 }
 
 Result<void> Drain::drain_node() {
+  const std::uint64_t most = aggregate::most_planning_bytes(places_.memory_bytes);
   std::vector<DrainShare> shares;
+  std::uint64_t planning = 0;
   for (const Rank rank : work_.set.members) {
-    auto& opened = own_.emplace(rank, open_share(rank)).first->second;
+    auto opened = open_share(rank);
+    if (opened && !shares.empty() && planning + opened->share().planning_bytes() > most) {
+      (void)OwnShare(*std::move(opened));  // until the others are written
+      BELAY_TRY(write(std::exchange(shares, {})));
+      own_.clear();
+      planning = 0;
+      opened = open_share(rank);
+    }
     if (!opened) return Unexpected(opened.error());
+    planning += opened->share().planning_bytes();
     shares.push_back(opened->take_share());
+    own_.insert_or_assign(rank, std::move(opened));
   }
   return shares.empty() ? Result<void>{} : write(std::move(shares));
 }
@@ -108,8 +126,8 @@ Result<void> Drain::drain_across() {
   return in_step([&]() -> Result<void> {
     if (!own) return Unexpected(own.error());
     if (work_.set.members.empty()) return {};
-    BELAY_ASSIGN(auto shares, gather_shares());
-    return write(std::move(shares));
+    BELAY_ASSIGN(auto coming, ask_heads());
+    return write_all(std::move(coming));
   });
 }
 
@@ -133,20 +151,55 @@ Result<Letters> Drain::ask(const Letters& questions) {
   return answers ? *std::move(answers) : Letters{};  // who asks is busy, and so gets answers
 }
 
-Result<std::vector<DrainShare>> Drain::gather_shares() {
+Result<std::map<Rank, ComingShare>> Drain::ask_heads() {
   Letters questions;
   for (const Rank rank : work_.set.members)
     if (rank != version_.origin.rank) questions[rank] = {static_cast<std::byte>(Ask::share)};
   BELAY_ASSIGN(const Letters answers, ask(questions));
-  std::vector<DrainShare> shares;
-  for (const Rank rank : work_.set.members) {
-    if (rank == version_.origin.rank) {
-      shares.push_back(own_.at(rank)->take_share());
-      continue;
+  std::map<Rank, ComingShare> coming;
+  for (const auto& [rank, letter] : questions) {
+    BELAY_ASSIGN(const auto head, unwrap(rank, answers.at(rank)));
+    BELAY_ASSIGN(auto share, ComingShare::decode_head(head));
+    coming.emplace(rank, std::move(share));
+  }
+  return coming;
+}
+
+Result<void> Drain::write_all(std::map<Rank, ComingShare> coming) {
+  const std::uint64_t most = aggregate::most_planning_bytes(places_.memory_bytes);
+  // This rank's own is here anyhow, and comes first.
+  std::uint64_t planning = own_.at(version_.origin.rank)->share().planning_bytes();
+  std::map<Rank, ComingShare> next;
+  for (auto& [rank, share] : coming) {
+    if (planning > 0 && planning + share.planning_bytes() > most) {
+      BELAY_ASSIGN(auto shares, gather_shares(std::exchange(next, {})));
+      BELAY_TRY(write(std::move(shares)));
+      planning = 0;
     }
-    BELAY_ASSIGN(const auto bytes, unwrap(rank, answers.at(rank)));
-    BELAY_ASSIGN(auto share, DrainShare::decode(bytes));
-    shares.push_back(std::move(share));
+    planning += share.planning_bytes();
+    next.emplace(rank, std::move(share));
+  }
+  BELAY_ASSIGN(auto shares, gather_shares(std::move(next)));
+  return write(std::move(shares));
+}
+
+Result<std::vector<DrainShare>> Drain::gather_shares(std::map<Rank, ComingShare> coming) {
+  std::vector<DrainShare> shares;
+  auto& own = own_.at(version_.origin.rank);
+  // It brings a manifest, whatever else.
+  if (!own->share().manifest_bytes.empty()) shares.push_back(own->take_share());
+  const std::uint64_t part = std::clamp(places_.memory_bytes / kLetters, kLeastLetter, kMostLetter);
+  for (auto& [rank, share] : coming) {
+    while (!share.complete()) {
+      Letters question;
+      format::WireWriter writer(question[rank]);
+      writer.field(static_cast<std::uint8_t>(Ask::part));
+      writer.pair(share.taken(), part);
+      BELAY_ASSIGN(const Letters answers, ask(question));
+      BELAY_ASSIGN(const auto bytes, unwrap(rank, answers.at(rank)));
+      BELAY_TRY(share.take(bytes));
+    }
+    shares.push_back(share.release());
   }
   return shares;
 }
@@ -167,8 +220,16 @@ std::vector<std::byte> Drain::look_up(std::span<const std::byte> question) {
   format::WireWriter writer(bytes);
   writer.field(kDone);
   format::WireReader reader(question);
-  if (reader.field<std::uint8_t>() == static_cast<std::uint8_t>(Ask::share)) {
-    writer.bytes(own->take_share().encode());
+  const auto about = static_cast<Ask>(reader.field<std::uint8_t>());
+  if (about == Ask::share) {
+    writer.bytes(own->share().encode_head());
+    return bytes;
+  }
+  if (about == Ask::part) {
+    const auto begin = reader.field<std::uint64_t>();
+    const auto most = reader.field<std::uint64_t>();
+    writer.bytes(own->share().encode_part(begin, most));
+    if (begin + bytes.size() - 1 == own->share().parts_bytes()) (void)own->take_share();
     return bytes;
   }
   while (reader.remaining() > 0) {
@@ -180,7 +241,7 @@ std::vector<std::byte> Drain::look_up(std::span<const std::byte> question) {
     const auto length = reader.field<std::uint64_t>();
     const std::size_t at = bytes.size();
     bytes.resize(at + length);
-    if (auto read = own->read(id, begin, std::span(bytes).subspan(at, length)); !read) {
+    if (auto read = own->read(id, begin, std::span(bytes).subspan(at, length), answers_); !read) {
       note_damaged(id);
       return failure(read.error());
     }
@@ -198,7 +259,7 @@ Result<void> Drain::read(std::span<const aggregate::Piece> pieces,
       remote[source.keeper].push_back(piece);
       continue;
     }
-    if (auto read = own->second->read(source.id, piece.begin, piece.into); !read) {
+    if (auto read = own->second->read(source.id, piece.begin, piece.into, reader_); !read) {
       damaged = piece.source;
       return read;
     }
@@ -245,41 +306,52 @@ void Drain::note_damaged(const SegmentId& id) {
 }
 
 Result<void> Drain::write(std::vector<DrainShare> shares) {
-  std::vector<Manifest> manifests;
+  sources_ = {};
+  source_places_ = {};
+  std::vector<format::ManifestView> manifests;
   std::vector<aggregate::MemberManifest> carried;
+  std::uint64_t blocks = 0;
   for (DrainShare& share : shares) {
-    carried.push_back({share.manifest.origin.rank, std::move(share.manifest_bytes)});
-    manifests.push_back(std::move(share.manifest));
+    BELAY_ASSIGN(auto manifest, format::view_manifest(share.manifest_bytes));
+    carried.push_back({manifest.head().origin.rank, std::move(share.manifest_bytes)});
+    manifests.push_back(std::move(manifest));
+    for (const aggregate::Source& source : share.sources) blocks += source.blocks.size();
     std::move(share.sources.begin(), share.sources.end(), std::back_inserter(sources_));
     source_places_.insert(share.places.begin(), share.places.end());
   }
+  shares = {};
   std::sort(sources_.begin(), sources_.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
-  const auto plan = aggregate::plan_bundle(
-      sources_, manifests, aggregate::extent_bytes_for(places_.memory_bytes), places_.match);
+  const auto portions = aggregate::divide_memory(places_.memory_bytes, blocks, version_.block_bytes,
+                                                 places_.encoders);
+  auto plan = aggregate::plan_bundle(sources_, manifests, portions.extent_bytes, places_.match);
   manifests = {};
   const aggregate::Tools tools{
       places_.global,
       places_.chooser,
       places_.clock,
-      [&](std::span<const std::span<const std::byte>> blocks, std::span<Fingerprint> names) {
-        places_.hasher.hash(blocks, names);
+      [&](std::span<const std::span<const std::byte>> contents, std::span<Fingerprint> names) {
+        places_.hasher.hash(contents, names);
       },
       [&](std::span<const aggregate::Piece> pieces, std::optional<std::size_t>& damaged) {
         return read(pieces, damaged);
       },
       places_.encoders,
+      portions,
       cancelled_};
-  const SegmentId id{version_.origin.key, work_.set.number};
+  const SegmentId id{version_.origin.key, carried.front().rank};
   const std::string name = format::bundle_name(id);
   const std::string temporary = format::temporary_name(name);
   (void)places_.global.remove(temporary);  // left by a drain that did not end
   format::SegmentHeader header{version_.origin, version_.hash, version_.block_bytes};
-  header.origin.rank = work_.set.number;
+  header.origin.rank = id.rank;
+  vote::KeptBundle made{id, {}, true};
+  for (const aggregate::Source& source : sources_) made.segments.push_back(source.id);
+  report_.bundles.reserve(report_.bundles.size() + 1);
   const bool early = planted(Mistake::drain_early);
   std::optional<std::size_t> damaged;
-  auto written = aggregate::write_bundle(tools, early ? name : temporary, header, sources_, plan,
-                                         carried, damaged);
+  auto written = aggregate::write_bundle(tools, early ? name : temporary, header, sources_,
+                                         std::move(plan), std::move(carried), damaged);
   if (damaged)
     report_.damaged.push_back(
         {sources_[*damaged].id, FileKind::segment, source_places_.at(sources_[*damaged].id)});
@@ -290,9 +362,10 @@ Result<void> Drain::write(std::vector<DrainShare> shares) {
     (void)places_.global.remove(temporary);
     return done;
   }
-  report_.written = *written;
-  report_.bundle = id;
-  for (const aggregate::Source& source : sources_) report_.bundled.push_back(source.id);
+  report_.written.file_bytes += written->file_bytes;
+  report_.written.raw_bytes += written->raw_bytes;
+  if (written->bandwidth) report_.written.bandwidth = written->bandwidth;
+  report_.bundles.push_back(std::move(made));
   return {};
 }
 

@@ -20,6 +20,7 @@
 #include "session/inquiry.hpp"
 #include "session/needs_wire.hpp"
 #include "store/tier.hpp"
+#include "vote/survey.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -46,7 +47,7 @@ struct DrainPlaces {
   ranks::Group* group = nullptr;
   bool keeps_step = false;  ///< with `group`: the files have a thread, so that no rank is silent
   unsigned encoders = 0;    ///< threads of their own; 0: none
-  std::uint64_t memory_bytes = 0;  ///< for extents on their way
+  std::uint64_t memory_bytes = 0;  ///< for tables, and for extents on their way
 };
 
 /// A version that exists, as one rank's manifest has it.
@@ -68,10 +69,11 @@ struct DrainWork {
 /// What became of a drain.
 struct DrainReport {
   Result<void> result = {};
-  std::optional<SegmentId> bundle = {};   ///< that this rank has made, whole and durable
-  std::vector<SegmentId> bundled = {};    ///< segments that have blocks in it
+  /// That this rank has made, whole and durable, with the segments that have blocks in them: more
+  /// than one if the tables of all members do not fit into its memory at once.
+  std::vector<vote::KeptBundle> bundles = {};
   std::vector<LostFile> damaged = {};     ///< segments that could not be read
-  aggregate::WrittenBundle written = {};  ///< of the bundle
+  aggregate::WrittenBundle written = {};  ///< of all bundles
   std::vector<CodecUse> codecs = {};      ///< so far, of a head, which does all drains of a rank
 };
 
@@ -97,6 +99,7 @@ class Drain {
 
   const Origin& origin() const { return version_.origin; }
   const std::vector<SegmentId>& segments() const { return version_.segments; }
+  std::size_t members() const { return work_.set.members.size(); }
   const DrainReport& report() const { return report_; }  ///< REQUIRES: finished()
 
  private:
@@ -105,14 +108,18 @@ class Drain {
   /// Collective. Does `work`, and answers others until all have done theirs.
   Result<void> in_step(const std::function<Result<void>()>& work);
   Result<OwnShare> open_share(Rank rank);
-  /// Asks the members for what they bring.
-  Result<std::vector<DrainShare>> gather_shares();
+  /// What these members bring, asked for in parts.
+  Result<std::vector<DrainShare>> gather_shares(std::map<Rank, ComingShare> coming);
+  /// What the other members will bring.
+  Result<std::map<Rank, ComingShare>> ask_heads();
+  Result<void> write_all(std::map<Rank, ComingShare> coming);
   Result<Letters> ask(const Letters& questions);
   std::vector<std::byte> answer(std::span<const std::byte> question);
   std::vector<std::byte> look_up(std::span<const std::byte> question);
   Result<void> read(std::span<const aggregate::Piece> pieces, std::optional<std::size_t>& damaged);
   Result<void> read_remote(Rank keeper, std::span<const aggregate::Piece> pieces,
                            std::span<const std::byte> bytes, std::optional<std::size_t>& damaged);
+  /// One bundle.
   Result<void> write(std::vector<DrainShare> shares);
   Result<void> publish(const std::string& temporary, const std::string& name);
   void note_damaged(const SegmentId& id);
@@ -123,6 +130,8 @@ class Drain {
   std::map<Rank, Result<OwnShare>> own_;  ///< of ranks whose files this one reads
   bool brought_ = false;                  ///< there are no files to be looked at
   std::optional<Errand> errand_;          ///< under way, where this rank may have a thread
+  store::PageReader reader_;              ///< of the work
+  store::PageReader answers_;             ///< of whoever answers
   std::vector<aggregate::Source> sources_;
   std::map<SegmentId, catalog::Whereabouts::Place> source_places_;
   DrainReport report_;

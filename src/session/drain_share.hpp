@@ -8,7 +8,10 @@
 #include "base/log.hpp"
 #include "base/nouns.hpp"
 #include "catalog/whereabouts.hpp"
+#include "format/manifest.hpp"
+#include "os/paged_vector.hpp"
 #include "session/needs_wire.hpp"
+#include "store/pages.hpp"
 #include "store/segment_file.hpp"
 #include "store/tier.hpp"
 
@@ -42,13 +45,38 @@ struct DrainSources {
 
 /// As aggregators see it.
 struct DrainShare {
-  std::vector<std::byte> manifest_bytes;
-  Manifest manifest;
+  os::PagedVector<std::byte> manifest_bytes;
   std::vector<aggregate::Source> sources;                   ///< with blocks that the tier lacks
   std::map<SegmentId, catalog::Whereabouts::Place> places;  ///< of these
 
-  std::vector<std::byte> encode() const;
-  static Result<DrainShare> decode(std::span<const std::byte> bytes);
+  /// What it takes of memory while its bundle is planned.
+  std::uint64_t planning_bytes() const;
+
+  /// What it has, in a few words; and about `most` bytes of it, from `begin` on.
+  std::vector<std::byte> encode_head() const;
+  std::vector<std::byte> encode_part(std::uint64_t begin, std::uint64_t most) const;
+  std::uint64_t parts_bytes() const;  ///< of all parts
+};
+
+/// A share that comes from another rank, part by part.
+class ComingShare {
+ public:
+  static Result<ComingShare> decode_head(std::span<const std::byte> head);
+
+  std::uint64_t planning_bytes() const;  ///< of the whole
+  bool complete() const { return taken_ == bytes_; }
+  std::uint64_t taken() const { return taken_; }  ///< where the next part begins
+  Result<void> take(std::span<const std::byte> part);
+  /// REQUIRES: complete().
+  DrainShare release() { return std::move(share_); }
+
+ private:
+  std::uint64_t manifest_bytes_ = 0;
+  std::vector<std::uint64_t> blocks_;  ///< by source
+  std::uint64_t bytes_ = 0;            ///< of all parts
+  std::uint64_t taken_ = 0;
+  std::size_t source_ = 0;  ///< whose blocks come now
+  DrainShare share_;
 };
 
 /// As the rank itself sees it, or one that reads the files of the same node.
@@ -64,21 +92,23 @@ class OwnShare {
                                     std::span<const std::span<const std::byte>> blocks,
                                     std::span<const Fingerprint> fingerprints);
 
+  const DrainShare& share() const { return share_; }
   /// To be asked once: its tables are large.
   DrainShare take_share() { return std::exchange(share_, {}); }
   /// Bytes of a segment, as its source says where they are.
-  Result<void> read(const SegmentId& id, std::uint64_t begin, std::span<std::byte> into);
+  Result<void> read(const SegmentId& id, std::uint64_t begin, std::span<std::byte> into,
+                    store::PageReader& reader);
 
  private:
-  Result<void> open_segment(const DrainSources& from, const DrainTask& task,
-                            std::vector<LostFile>& damaged);
+  Result<void> open_segment(const DrainSources& from, const format::ManifestView& manifest,
+                            const DrainTask& task, std::vector<LostFile>& damaged);
 
   Result<void> copy_held(std::uint64_t begin, std::span<std::byte> into) const;
 
   DrainShare share_;
   std::map<SegmentId, store::SegmentFile> files_;
   /// Of a version without files: by where they would begin in one.
-  std::map<std::uint64_t, std::span<const std::byte>> held_;
+  os::PagedVector<std::pair<std::uint64_t, std::span<const std::byte>>> held_;
 };
 
 }  // namespace belay::session

@@ -208,7 +208,7 @@ void Flight::keep(const std::vector<KeptShards::Piece>& pieces, std::atomic<bool
 vote::Kept Flight::kept() const {
   vote::Kept kept = kept_ ? kept_->kept() : vote::Kept{};
   kept.shards = shards_ ? shards_->ids() : landed_shards_;
-  if (bundle_) kept.bundles.push_back(*bundle_);
+  kept.bundles = bundles_;
   return kept;
 }
 
@@ -314,9 +314,9 @@ Result<void> Flight::check_held(std::span<const UnsafeBlock> blocks) {
   return {};
 }
 
-void Flight::land_in_bundle(const Result<void>& outcome, std::optional<vote::KeptBundle> bundle,
-                            std::uint64_t file_bytes) {
-  bundle_ = std::move(bundle);
+void Flight::land_in_bundles(const Result<void>& outcome, std::vector<vote::KeptBundle> bundles,
+                             std::uint64_t file_bytes) {
+  bundles_ = std::move(bundles);
   visible_ = true;  // perhaps: what is under its name by now goes when all know that it failed
   const auto landed = within_memory([&]() -> Result<void> {
     BELAY_TRY(outcome);

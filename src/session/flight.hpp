@@ -94,10 +94,10 @@ class Flight {
   void finish(capture::StagingBuffer* last);
   /// Are blocks that must stay what they were when they were captured?
   Result<void> check_held(std::span<const UnsafeBlock> blocks);
-  /// Blocks and manifest are in a bundle, if `outcome` says so; `bundle` is what this rank was to
-  /// write, with the bytes that it took.
-  void land_in_bundle(const Result<void>& outcome, std::optional<vote::KeptBundle> bundle,
-                      std::uint64_t file_bytes);
+  /// Blocks and manifest are in a bundle, if `outcome` says so; `bundles` are what this rank has
+  /// written, or may have, with the bytes that they took.
+  void land_in_bundles(const Result<void>& outcome, std::vector<vote::KeptBundle> bundles,
+                       std::uint64_t file_bytes);
   /// Another process has done all of it.
   void land(Outcome outcome);
   /// This version will not be voted for: `error` says why.
@@ -155,7 +155,7 @@ class Flight {
   std::unique_ptr<KeptCopies> kept_;
   std::unique_ptr<KeptShards> shards_;
   std::vector<SegmentId> landed_shards_;  ///< that another process has written
-  std::optional<vote::KeptBundle> bundle_;
+  std::vector<vote::KeptBundle> bundles_;
   std::vector<capture::StagingBuffer*> held_;
   std::atomic<bool> failed_ = false;
   std::atomic<bool> finished_ = false;

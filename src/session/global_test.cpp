@@ -332,6 +332,48 @@ TEST_F(GlobalTest, SetsReachOverNodesWhereTheWorkerMayCommunicate) {
   expect_restored(6);
 }
 
+TEST_F(GlobalTest, WhereTablesOfARankFillTheMemoryEachRankHasABundle) {
+  drain_bytes_ = 1;
+  for (const char* background : {"inline", "thread"}) {
+    background_ = background;  // ranks of one node, whose files are read; of several, who are asked
+    places_ = background_ == "inline" ? std::vector<unsigned>{0, 0, 0, 0}
+                                      : std::vector<unsigned>{0, 1, 1, 2};
+    take_versions(1, 3);
+    EXPECT_EQ(paths_with("/pfs/global/node-0/bundle-000001-0000000003-").size(), 4u);
+    EXPECT_EQ(manifests_in("/pfs/global/node-0"), 4u);
+    const std::uint64_t first = bytes_in("/pfs/global/node-0/bundle-");
+    take_versions(4, 6);
+    EXPECT_EQ(paths_with("/pfs/global/node-0/bundle-000002-0000000006-").size(), 4u);
+    EXPECT_LT(bytes_in("/pfs/global/node-0/bundle-000002-"), first / 2)
+        << "only what the tier does not have";
+    lose_all_nodes();
+    expect_restored(6);
+    lose_all_nodes();
+    lose(global_);
+  }
+}
+
+TEST_F(GlobalTest, OfSeveralBundlesOfAnAggregatorNoneCountsIfTheLastFails) {
+  drain_bytes_ = 1;
+  places_ = {0, 0, 0};
+  std::atomic<bool> fails = true;
+  os::FaultyFiles faulty(memory_, [&](const os::Operation& operation) {
+    const bool hit = fails && operation.kind == os::Operation::Kind::rename &&
+                     operation.path.find("/bundle-000001-0000000003-000002") != std::string::npos;
+    return hit ? os::Action{.error = EIO} : os::Action{};
+  });
+  files_of_ = [&](Rank) -> os::Files* { return &faulty; };
+  play([&](Rank rank, Session& session, TieredState& state) {
+    for (std::uint64_t step = 1; step <= 6; ++step) take(rank, session, state, step);
+  });
+  EXPECT_TRUE(logged("version 3: global tier"));
+  EXPECT_TRUE(paths_with("/pfs/global/node-0/bundle-000001-0000000003-000002").empty());
+  EXPECT_EQ(paths_with("/pfs/global/node-0/bundle-000001-0000000006-").size(), 3u);
+  EXPECT_EQ(manifests_in("/pfs/global/node-0"), 3u) << "those of version 6";
+  lose_all_nodes();
+  expect_restored(6);
+}
+
 TEST_F(GlobalTest, ASegmentThatAnotherNodeCannotReadFailsTheDrainAndNothingElse) {
   background_ = "thread";
   play([&](Rank rank, Session& session, TieredState& state) {

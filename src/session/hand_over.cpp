@@ -273,8 +273,11 @@ Bytes encode_drain_report(const DrainReport& report) {
   format::WireWriter writer(bytes);
   writer.field(static_cast<std::uint8_t>(report.result.has_value()));
   if (!report.result) put_error(writer, report.result.error());
-  put_list(writer, report.bundle ? std::vector{*report.bundle} : std::vector<SegmentId>{});
-  put_list(writer, report.bundled);
+  writer.field(std::uint64_t{report.bundles.size()});
+  for (const vote::KeptBundle& bundle : report.bundles) {
+    put_list(writer, std::vector{bundle.id});
+    put_list(writer, bundle.segments);
+  }
   put_list(writer, report.damaged);
   put_list(writer, std::vector{report.written});
   writer.field(std::uint64_t{report.codecs.size()});
@@ -291,9 +294,12 @@ Result<DrainReport> decode_drain_report(std::span<const std::byte> bytes) {
   format::WireReader reader(bytes);
   DrainReport report;
   if (reader.field<std::uint8_t>() == 0) report.result = Unexpected(get_error(reader));
-  const auto bundle = get_list<SegmentId>(reader);
-  if (!bundle.empty()) report.bundle = bundle.front();
-  report.bundled = get_list<SegmentId>(reader);
+  const auto bundles = reader.field<std::uint64_t>();
+  for (std::uint64_t i = 0; i < bundles && !reader.failed(); ++i) {
+    vote::KeptBundle& bundle = report.bundles.emplace_back();
+    bundle.id = get_one<SegmentId>(reader);
+    bundle.segments = get_list<SegmentId>(reader);
+  }
   report.damaged = get_list<LostFile>(reader);
   report.written = get_one<aggregate::WrittenBundle>(reader);
   const auto codecs = reader.field<std::uint64_t>();

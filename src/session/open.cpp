@@ -367,6 +367,7 @@ Result<Session> open_rank(const Seams& seams, std::unique_ptr<ranks::Group> grou
   if (settings.has_global_tier() || parts.bundles) {
     parts.drain_threads = !seams.make_worker;
     parts.encode_threads = encode_threads(settings, seams, parts.claim.ranks_on_node);
+    parts.drain_bytes = seams.drain_bytes;
   }
   parts.tracker = seams.make_tracker ? seams.make_tracker() : capture::make_no_tracker();
   parts.group = std::move(group);

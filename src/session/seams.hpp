@@ -10,8 +10,10 @@
 #include "os/files.hpp"
 #include "session/worker.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,7 @@ struct Seams {
   std::function<std::unique_ptr<capture::Tracker>()> make_tracker;  ///< empty: as `track` says
   unsigned hash_threads = 0;                                        ///< 0: one per free processor
   unsigned read_threads = 24;  ///< requests that a restore has under way; they wait, not compute
+  std::optional<std::uint64_t> drain_bytes;  ///< memory of an aggregator; unset: as `staging` says
   std::string host;
   std::string program;
   std::uint64_t pid = 0;

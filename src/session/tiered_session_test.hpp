@@ -9,6 +9,7 @@
 
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -59,6 +60,7 @@ class TieredSessionTest : public testing::Test {
     Seams seams = played_seams(files_of_ ? *files_of_(rank) : memory_);
     seams.clock = &clock_;
     seams.make_worker = make_worker_;
+    seams.drain_bytes = drain_bytes_;
     if (one_thread_) group = std::make_unique<OneThreadGroup>(std::move(group));
     return open_played(seams, std::move(group), std::move(chosen));
   }
@@ -132,7 +134,8 @@ class TieredSessionTest : public testing::Test {
   std::string levels_ = "local:1";
   std::string global_;
   std::string background_ = "inline";
-  bool one_thread_ = false;  ///< the background must not communicate
+  bool one_thread_ = false;                   ///< the background must not communicate
+  std::optional<std::uint64_t> drain_bytes_;  ///< memory of aggregators; unset: that of staging
   std::function<void(Rank, Options&)> adjust_;
   std::function<std::unique_ptr<Worker>()> make_worker_;
   std::mutex log_mutex_;

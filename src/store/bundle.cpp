@@ -38,34 +38,38 @@ Result<void> Bundle::load() {
   BELAY_ASSIGN(const std::uint64_t bytes,
                format::decode_rider_front(front.first(kFront).subspan(format::kSegmentHeaderBytes),
                                           header_.rider_bytes));
+  Pages pages;
   BELAY_ASSIGN(const auto tables,
-               read_rider(format::kSegmentHeaderBytes, format::kSegmentHeaderBytes + bytes));
+               read_rider(format::kSegmentHeaderBytes, format::kSegmentHeaderBytes + bytes, pages));
   BELAY_ASSIGN(rider_,
                format::decode_rider_tables(tables, header_.rider_bytes, header_.origin.ranks));
   return {};
 }
 
-Result<std::vector<std::byte>> Bundle::read_rider(std::uint64_t begin, std::uint64_t end) {
-  const auto copy = [](std::span<const std::byte> bytes) {
-    return std::vector<std::byte>(bytes.begin(), bytes.end());
-  };
-  if (end <= front_.bytes().size()) return copy(front_.bytes().subspan(begin, end - begin));
-  BELAY_ASSIGN(const auto pages, read_pages(*file_, begin, end));
-  return copy(pages.bytes());
+Result<std::span<const std::byte>> Bundle::read_rider(std::uint64_t begin, std::uint64_t end,
+                                                      Pages& pages) {
+  if (end <= front_.bytes().size()) return front_.bytes().subspan(begin, end - begin);
+  BELAY_ASSIGN(pages, read_pages(*file_, begin, end));
+  return pages.bytes();
+}
+
+Result<std::pair<Pages, format::SegmentFooter>> Bundle::read_back() {
+  const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
+  const std::uint64_t last_page = end / kPage * kPage;
+  BELAY_ASSIGN(auto back, read_pages(*file_, last_page, file_bytes_));
+  BELAY_ASSIGN(const auto footer,
+               format::decode_segment_footer(back.bytes().subspan(end - last_page), file_bytes_));
+  if (footer.index_offset >= last_page) {
+    back.narrow(footer.index_offset - last_page, end - footer.index_offset);
+    return std::pair(std::move(back), footer);
+  }
+  BELAY_ASSIGN(auto bytes, read_pages(*file_, footer.index_offset, end));
+  return std::pair(std::move(bytes), footer);
 }
 
 Result<format::SegmentIndex> Bundle::read_index() {
-  const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
-  const std::uint64_t last_page = end / kPage * kPage;
-  BELAY_ASSIGN(const auto back, read_pages(*file_, last_page, file_bytes_));
-  BELAY_ASSIGN(const auto footer,
-               format::decode_segment_footer(back.bytes().subspan(end - last_page), file_bytes_));
-  if (footer.index_offset >= last_page)
-    return format::decode_segment_index(
-        back.bytes().subspan(footer.index_offset - last_page, end - footer.index_offset), footer,
-        header_);
-  BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
-  return format::decode_segment_index(bytes.bytes(), footer, header_);
+  BELAY_ASSIGN(const auto back, read_back());
+  return format::decode_segment_index(back.first.bytes(), back.second, header_);
 }
 
 Result<void> Bundle::load_index() {
@@ -73,20 +77,20 @@ Result<void> Bundle::load_index() {
     const std::lock_guard lock(mutex_);
     if (decoded_) return {};
   }
-  BELAY_ASSIGN(auto index, read_index());
-  auto decoded = std::make_unique<DecodedFile>(file_, index.extents);
+  BELAY_ASSIGN(const auto back, read_back());
+  const auto& [bytes, footer] = back;
+  BELAY_ASSIGN(auto extents, format::decode_segment_extents(bytes.bytes(), footer, header_));
   std::vector<std::uint64_t> places;
-  places.reserve(index.entries.size() + 1);
-  std::uint64_t place = format::kSegmentHeaderBytes;
-  for (const format::IndexEntry& entry : index.entries) {
-    places.push_back(place);
-    place += entry.length;
-  }
-  places.push_back(place);
+  places.reserve(footer.entries + 1);
+  places.push_back(format::kSegmentHeaderBytes);
+  BELAY_TRY(format::decode_segment_entries(
+      bytes.bytes(), footer, header_, extents,
+      [&](const format::IndexEntry& entry) { places.push_back(places.back() + entry.length); }));
+  auto decoded = std::make_unique<DecodedFile>(file_, extents);
   const std::lock_guard lock(mutex_);
   if (decoded_) return {};  // somebody else was faster
   places_ = std::move(places);
-  extents_ = std::move(index.extents);
+  extents_ = std::move(extents);
   decoded_ = std::move(decoded);
   return {};
 }
@@ -113,9 +117,11 @@ Result<std::vector<format::BundledBlock>> Bundle::blocks_of(std::size_t segment)
   BELAY_TRY(within(where_, load_index()));
   const std::uint64_t begin = rider_.blocks_offset(segment);
   const format::BundledSegment& described = rider_.segments[segment];
+  Pages pages;
   BELAY_ASSIGN(
       const auto bytes,
-      within(where_, read_rider(begin, begin + format::Rider::blocks_bytes(described.blocks))));
+      within(where_,
+             read_rider(begin, begin + format::Rider::blocks_bytes(described.blocks), pages)));
   BELAY_ASSIGN(auto blocks,
                within(where_, format::decode_bundled_blocks(bytes, described, places_.size() - 1)));
   for (const format::BundledBlock& block : blocks)

@@ -15,6 +15,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace belay::store {
@@ -54,10 +56,14 @@ class Bundle {
 
  private:
   Result<void> load();
-  /// Bytes of the file, of its front without reading again: riders of small bundles lie there.
-  Result<std::vector<std::byte>> read_rider(std::uint64_t begin, std::uint64_t end);
+  /// Bytes of the file, in `pages`, or of its front without reading again: riders of small bundles
+  /// lie there.
+  Result<std::span<const std::byte>> read_rider(std::uint64_t begin, std::uint64_t end,
+                                                Pages& pages);
   /// Footer and index, once.
   Result<void> load_index();
+  /// Bytes of the index, and the footer that they belong to.
+  Result<std::pair<Pages, format::SegmentFooter>> read_back();
 
   SegmentId id_;
   std::string where_;

@@ -6,9 +6,10 @@
 namespace belay::store {
 
 EncodedExtent encode_extent(codec::Chooser& chooser, os::Clock& clock, const RawExtent& raw,
-                            codec::Workspace& workspace) {
+                            codec::Workspace& workspace, os::PagedVector<std::byte> room) {
   const codec::Codec& codec = chooser.choose(raw.variable, raw.elements, raw.bytes, workspace);
-  EncodedExtent encoded;
+  EncodedExtent encoded{CodecId::raw, std::move(room)};
+  encoded.bytes.clear();
   if (codec.id() == CodecId::raw) {
     chooser.learn(raw.variable, raw.bytes.size(), raw.bytes.size(), 0);
     return encoded;
@@ -29,7 +30,8 @@ Result<void> ExtentWriter::append(FileWriter& file, const RawExtent& raw) {
 
 Result<void> ExtentWriter::append(FileWriter& file, const RawExtent& raw,
                                   const EncodedExtent& encoded) {
-  const auto bytes = encoded.codec == CodecId::raw ? raw.bytes : std::span(encoded.bytes);
+  const auto bytes =
+      encoded.codec == CodecId::raw ? raw.bytes : std::span<const std::byte>(encoded.bytes);
   extents_.push_back({.offset = file.offset(),
                       .encoded_bytes = bytes.size(),
                       .raw_bytes = raw.bytes.size(),

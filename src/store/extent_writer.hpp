@@ -8,6 +8,7 @@
 #include "codec/workspace.hpp"
 #include "format/segment.hpp"
 #include "os/clock.hpp"
+#include "os/paged_vector.hpp"
 #include "store/file_writer.hpp"
 
 #include <cstddef>
@@ -35,12 +36,13 @@ struct RawExtent {
 /// What an extent became.
 struct EncodedExtent {
   CodecId codec = CodecId::raw;
-  std::vector<std::byte> bytes;  ///< raw: empty, its bytes are as they were
+  os::PagedVector<std::byte> bytes;  ///< raw: empty, its bytes are as they were
 };
 
-/// Encodes with the chooser's codec, which learns from it; raw if that is not smaller.
+/// Encodes with the chooser's codec, which learns from it; raw if that is not smaller. `room` is
+/// memory for the bytes that may be used again.
 EncodedExtent encode_extent(codec::Chooser& chooser, os::Clock& clock, const RawExtent& raw,
-                            codec::Workspace& workspace);
+                            codec::Workspace& workspace, os::PagedVector<std::byte> room = {});
 
 /// How fast writing was, if enough was written to tell: bytes per second.
 std::optional<double> bandwidth_of(std::uint64_t bytes, std::uint64_t write_ns);
@@ -54,6 +56,8 @@ class ExtentWriter {
   Result<void> append(FileWriter& file, const RawExtent& raw);
   /// The same for one that is encoded already.
   Result<void> append(FileWriter& file, const RawExtent& raw, const EncodedExtent& encoded);
+  /// So many will come.
+  void reserve(std::size_t extents) { extents_.reserve(extents); }
   const std::vector<format::Extent>& extents() const { return extents_; }
   std::uint64_t encoded_bytes() const { return encoded_bytes_; }
   /// Of these bytes: in writing alone.

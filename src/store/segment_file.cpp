@@ -16,22 +16,40 @@ auto key_of(const StoredBlock& block) {
   return std::tie(block.fingerprint.low, block.fingerprint.high, block.length, block.offset);
 }
 
-/// `decoded`: what the file is read through; nullptr: extents are raw or absent.
-std::vector<StoredBlock> place_blocks(const format::SegmentIndex& index,
-                                      const DecodedFile* decoded) {
-  std::vector<StoredBlock> blocks;
-  blocks.reserve(index.entries.size());
-  for (std::size_t number = 0; number < index.extents.size(); ++number) {
-    const format::Extent& extent = index.extents[number];
-    if (extent.codec == CodecId::absent) continue;
-    std::uint64_t offset = decoded == nullptr ? extent.offset : decoded->begin_of(number);
-    for (std::uint64_t i = extent.first_entry; i < extent.first_entry + extent.entries; ++i) {
-      blocks.push_back({index.entries[i].fingerprint, index.entries[i].length, offset});
-      offset += index.entries[i].length;
-    }
+/// Is fed the entries of all extents in order, and keeps those that are in the file.
+class Placing {
+ public:
+  /// `decoded`: what the file is read through; nullptr: extents are raw or absent.
+  Placing(const std::vector<format::Extent>& extents, const DecodedFile* decoded,
+          StoredBlocks& blocks)
+      : extents_(extents), decoded_(decoded), blocks_(blocks) {}
+
+  void take(const format::IndexEntry& entry) {
+    while (entry_ == end_) begin_extent();
+    ++entry_;
+    if (absent_) return;
+    blocks_.push_back({entry.fingerprint, entry.length, offset_});
+    offset_ += entry.length;
   }
-  return blocks;
-}
+
+ private:
+  void begin_extent() {
+    const format::Extent& extent = extents_[number_];
+    offset_ = decoded_ == nullptr ? extent.offset : decoded_->begin_of(number_);
+    absent_ = extent.codec == CodecId::absent;
+    end_ = extent.first_entry + extent.entries;
+    ++number_;
+  }
+
+  const std::vector<format::Extent>& extents_;
+  const DecodedFile* decoded_;
+  StoredBlocks& blocks_;
+  std::size_t number_ = 0;  ///< of the extent that comes next
+  std::uint64_t entry_ = 0;
+  std::uint64_t end_ = 0;  ///< of the extent's entries
+  std::uint64_t offset_ = 0;
+  bool absent_ = false;
+};
 
 }  // namespace
 
@@ -92,13 +110,18 @@ Result<void> SegmentFile::load_parts(const StoreId& store,
   BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
   BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
   BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
-  BELAY_ASSIGN(auto index, format::decode_segment_index(bytes.bytes(), footer, header_));
+  BELAY_ASSIGN(extents_, format::decode_segment_extents(bytes.bytes(), footer, header_));
   index_offset_ = footer.index_offset;
   std::unique_ptr<DecodedFile> decoded;
-  if (encoded()) decoded = std::make_unique<DecodedFile>(std::move(file_), index.extents);
-  blocks_ = place_blocks(index, decoded.get());
+  if (encoded()) decoded = std::make_unique<DecodedFile>(std::move(file_), extents_);
+  blocks_.clear();
+  blocks_.reserve(footer.entries);
+  Placing placing(extents_, decoded.get(), blocks_);
+  const auto placed =
+      format::decode_segment_entries(bytes.bytes(), footer, header_, extents_,
+                                     [&](const format::IndexEntry& entry) { placing.take(entry); });
   if (decoded) file_ = std::move(decoded);
-  extents_ = std::move(index.extents);
+  BELAY_TRY(placed);
   std::erase_if(blocks_, [this](const StoredBlock& block) {
     return std::any_of(lost_.begin(), lost_.end(), [&](const FileRange& range) {
       return block.offset < range.end && block.end() > range.begin;

@@ -8,6 +8,7 @@
 #include "base/nouns.hpp"
 #include "format/segment.hpp"
 #include "os/files.hpp"
+#include "os/paged_vector.hpp"
 #include "store/tier.hpp"
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct StoredBlock {
 
   std::uint64_t end() const { return offset + length; }
 };
+
+using StoredBlocks = os::PagedVector<StoredBlock>;
 
 /// Bytes [begin, end) of a file.
 struct FileRange {
@@ -67,9 +70,9 @@ class SegmentFile {
 
   const std::vector<format::Extent>& extents() const { return extents_; }
   /// Those that are in the file, in its order until sort_blocks().
-  const std::vector<StoredBlock>& blocks() const { return blocks_; }
+  const StoredBlocks& blocks() const { return blocks_; }
   /// The same, for who wants to keep them; the file stays readable.
-  std::vector<StoredBlock> take_blocks() { return std::exchange(blocks_, {}); }
+  StoredBlocks take_blocks() { return std::exchange(blocks_, {}); }
   /// Makes find() possible.
   void sort_blocks();
   /// The first copy in the file; nullptr if there is none. REQUIRES: sort_blocks() was called.
@@ -91,7 +94,7 @@ class SegmentFile {
   std::vector<format::Extent> extents_;
   std::vector<FileRange> lost_;
   format::SegmentHeader header_;
-  std::vector<StoredBlock> blocks_;
+  StoredBlocks blocks_;
 };
 
 }  // namespace belay::store

@@ -46,10 +46,11 @@ void GlobalHoldings::drained(store::KnownVersion version) {
 }
 
 void GlobalHoldings::discard(VersionKey key, std::vector<SegmentId> segments,
-                             const std::optional<SegmentId>& bundle) {
+                             const std::vector<KeptBundle>& bundles) {
   retiring_.add(key, std::move(segments));
   retired_.manifests.push_back({key, rank_});
-  if (bundle) retired_.others.push_back(format::temporary_name(format::bundle_name(*bundle)));
+  for (const KeptBundle& bundle : bundles)
+    retired_.others.push_back(format::temporary_name(format::bundle_name(bundle.id)));
 }
 
 void GlobalHoldings::does_not_exist(VersionKey key) {

@@ -30,7 +30,7 @@ class GlobalHoldings {
   void drained(store::KnownVersion version);
   /// Not all are: what is there of it goes. It counts on `segments`.
   void discard(VersionKey key, std::vector<SegmentId> segments,
-               const std::optional<SegmentId>& bundle);
+               const std::vector<KeptBundle>& bundles);
   void wrote(KeptBundle bundle) { bundles_.add(std::move(bundle)); }
   void does_not_exist(VersionKey key);
 

@@ -91,10 +91,10 @@ class Holdings {
   // The global tier, where versions and copies have a life of their own.
   /// All ranks have drained this version, and it counts on these segments.
   void drained(VersionKey key, const std::vector<SegmentId>& segments);
-  /// `bundle`: what this rank was to write of it.
+  /// `bundles`: what this rank has written of it.
   void not_drained(VersionKey key, const std::vector<SegmentId>& segments,
-                   const std::optional<SegmentId>& bundle) {
-    global_.discard(key, segments, bundle);
+                   const std::vector<KeptBundle>& bundles) {
+    global_.discard(key, segments, bundles);
   }
   void wrote_global(KeptBundle bundle) { global_.wrote(std::move(bundle)); }
   std::vector<VersionKey> retire_global();

@@ -35,10 +35,9 @@ bool is_bad(const FoundSegment& segment, std::uint64_t begin, std::uint64_t end)
 }
 
 /// The blocks that a member had, from its header and end.
-std::vector<store::StoredBlock> blocks_of(const Image& header_bytes, const Image& index_bytes,
-                                          const format::SegmentFooter& footer,
-                                          std::uint64_t gap_begin) {
-  std::vector<store::StoredBlock> blocks;
+store::StoredBlocks blocks_of(const Image& header_bytes, const Image& index_bytes,
+                              const format::SegmentFooter& footer, std::uint64_t gap_begin) {
+  store::StoredBlocks blocks;
   const auto header = format::decode_segment_header(header_bytes);
   if (!header) return blocks;
   const auto index = format::decode_segment_index(index_bytes, footer, *header);

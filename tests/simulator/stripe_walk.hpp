@@ -26,8 +26,8 @@ namespace belay::simulator {
 struct FoundSegment {
   std::size_t node = 0;
   std::vector<std::byte> bytes;
-  std::vector<store::StoredBlock> blocks;  ///< front to back
-  std::vector<bool> good;                  ///< of each: does its fingerprint fit?
+  store::StoredBlocks blocks;  ///< front to back
+  std::vector<bool> good;      ///< of each: does its fingerprint fit?
 };
 
 class StripeWalk {
