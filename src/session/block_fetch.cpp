@@ -143,7 +143,8 @@ Result<bool> Fetch::ask_and_answer() {
 Result<Fetched> fetch_blocks(Equipment& equipment, os::Parallel& readers, ranks::Group& group,
                              const catalog::Whereabouts& whereabouts, const Manifest& manifest,
                              std::vector<LostBlock> lost) {
-  BlockServer server(equipment.tier, readers, whereabouts, manifest.origin.store, equipment.log);
+  BlockServer server(equipment.tier, equipment.hasher, readers, whereabouts, manifest.origin.store,
+                     equipment.log);
   return Fetch(equipment, group, whereabouts, manifest, server).run(std::move(lost));
 }
 

@@ -4,6 +4,7 @@
 #include "format/wire.hpp"
 #include "os/files.hpp"
 #include "os/memory.hpp"
+#include "store/pages.hpp"
 
 #include <algorithm>
 
@@ -21,7 +22,26 @@ struct Reading {
   std::uint32_t length = 0;
   std::size_t at = 0;  ///< in the memory for all
   bool done = false;
+  /// Without dedup the file may have the same content in other places.
+  std::span<const store::StoredBlock> equals;
+  std::vector<std::byte> other;  ///< what one of these gave instead
 };
+
+/// Where the first of several equal blocks is damaged, another one of them may be sound.
+void read_equal(Reading& reading, const fingerprint::Hasher& hasher,
+                std::span<const std::byte> first) {
+  const auto is_sound = [&](std::span<const std::byte> content) {
+    return hasher.hash(content) == reading.equals.front().fingerprint;
+  };
+  if (reading.done && is_sound(first)) return;
+  for (const store::StoredBlock& equal : reading.equals.subspan(1)) {
+    const auto pages = store::read_pages(*reading.file, equal.offset, equal.end());
+    if (!pages || !is_sound(pages->bytes())) continue;
+    reading.other.assign(pages->bytes().begin(), pages->bytes().end());
+    reading.done = true;
+    return;
+  }
+}
 
 std::vector<BlockQuestion> decode_questions(std::span<const std::byte> bytes) {
   std::vector<BlockQuestion> questions;
@@ -87,9 +107,11 @@ std::vector<std::byte> BlockServer::answer(std::span<const std::byte> bytes) {
   for (const BlockQuestion& question : decode_questions(bytes)) {
     Reading& reading = readings.emplace_back();
     store::SegmentFile* const file = open(question.file);
-    const auto* block = file ? file->find(question.fingerprint, question.length) : nullptr;
     ++answer_bytes;
-    if (block == nullptr) continue;
+    if (file == nullptr) continue;
+    reading.equals = file->find_all(question.fingerprint, question.length);
+    if (reading.equals.empty()) continue;
+    const store::StoredBlock* const block = &reading.equals.front();
     reading.file = &file->file();
     reading.begin = block->offset / kPage * kPage;
     reading.end = format::round_up(block->end(), kPage);
@@ -111,10 +133,15 @@ std::vector<std::byte> BlockServer::answer(std::span<const std::byte> bytes) {
       const auto got = reading.file->read(reading.begin, pages);
       reading.done = got && *got >= reading.skip + reading.length;
     });
-  for (const Reading& reading : readings) {
+  for (Reading& reading : readings) {
+    if (memory && reading.equals.size() > 1)
+      read_equal(reading, hasher_,
+                 memory->bytes().subspan(reading.at + reading.skip, reading.length));
     writer.field(static_cast<std::uint8_t>(reading.done));
-    if (reading.done)
-      writer.bytes(memory->bytes().subspan(reading.at + reading.skip, reading.length));
+    if (!reading.done) continue;
+    writer.bytes(reading.other.empty()
+                     ? memory->bytes().subspan(reading.at + reading.skip, reading.length)
+                     : std::span<const std::byte>(reading.other));
   }
   return answer;
 }

@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/nouns.hpp"
 #include "catalog/whereabouts.hpp"
+#include "fingerprint/hasher.hpp"
 #include "os/parallel.hpp"
 #include "store/segment_file.hpp"
 #include "store/tier.hpp"
@@ -35,9 +36,14 @@ std::vector<std::byte> encode_questions(const std::vector<BlockQuestion>& questi
 
 class BlockServer {
  public:
-  BlockServer(store::Tier& tier, os::Parallel& readers, const catalog::Whereabouts& whereabouts,
-              const StoreId& store, Log& log)
-      : tier_(tier), readers_(readers), whereabouts_(whereabouts), store_(store), log_(log) {}
+  BlockServer(store::Tier& tier, const fingerprint::Hasher& hasher, os::Parallel& readers,
+              const catalog::Whereabouts& whereabouts, const StoreId& store, Log& log)
+      : tier_(tier),
+        hasher_(hasher),
+        readers_(readers),
+        whereabouts_(whereabouts),
+        store_(store),
+        log_(log) {}
 
   /// For each question in order: a byte 1 and the block as it was read, or a byte 0. The asker
   /// verifies.
@@ -49,6 +55,7 @@ class BlockServer {
   store::SegmentFile* open(const StoredFile& file);
 
   store::Tier& tier_;
+  const fingerprint::Hasher& hasher_;
   os::Parallel& readers_;
   const catalog::Whereabouts& whereabouts_;
   StoreId store_;

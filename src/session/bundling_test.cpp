@@ -144,7 +144,7 @@ TEST_F(BundlingTest, WhereTablesOfARankFillTheMemoryEachRankHasABundle) {
   expect_restored(30);
   drain_bytes_.reset();
   take_versions(31, 32);
-  EXPECT_EQ(files_with("/bundle-000003-"), 4u) << "one for each node and version again";
+  EXPECT_EQ(files_with("/bundle-000003-"), 2u) << "one for each set and version again";
   expect_restored(32);
 }
 
