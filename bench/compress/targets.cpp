@@ -68,23 +68,18 @@ std::map<std::string, double> times_per_oracle(const Json& rows) {
     if (row.at("codec") == "auto") chosen[key] = &row;
     if (is_of_belay(row)) codecs[key].push_back(&row);
   }
-  struct Sums {
-    std::vector<double> taken, oracle;  ///< by turn
-  };
-  std::map<std::string, Sums> sums;
+  std::map<std::string, std::pair<double, double>> sums;
   for (const auto& [key, row] : chosen) {
-    Sums& sum = sums[std::get<0>(key)];
-    const std::size_t turns = row->at("encode_turns_s").size();
-    sum.taken.resize(turns);
-    sum.oracle.resize(turns);
-    for (std::size_t turn = 0; turn < turns; ++turn) {
-      sum.taken[turn] += turn_s(*row, turn);
-      sum.oracle[turn] += oracle_s(codecs.at(key), turn);
+    std::vector<double> taken, oracle;
+    for (std::size_t turn = 0; turn < row->at("encode_turns_s").size(); ++turn) {
+      taken.push_back(turn_s(*row, turn));
+      oracle.push_back(oracle_s(codecs.at(key), turn));
     }
+    sums[std::get<0>(key)].first += median(taken);
+    sums[std::get<0>(key)].second += median(oracle);
   }
   std::map<std::string, double> times;
-  for (const auto& [application, sum] : sums)
-    times[application] = median(sum.taken) / median(sum.oracle);
+  for (const auto& [application, sum] : sums) times[application] = sum.first / sum.second;
   return times;
 }
 

@@ -236,8 +236,8 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
   }
   const Codec* const former = known.sample_bytes > 0 ? known.codec : nullptr;
   // Others may choose meanwhile; two that sample the same variable at once both learn something.
-  const Sampled sampled = sample(elements, raw, known.sums.raw_bytes + raw.size(), rates, former,
-                                 known.biases, workspace);
+  const Sampled sampled =
+      sample(elements, raw, known.bytes_since + raw.size(), rates, former, known.biases, workspace);
   const Look seen = look(*sampled.best, elements, raw, workspace);
   const std::lock_guard lock(state_->mutex);
   state_->known(variable).take(sampled, seen, elements, raw.size(), rates.bytes_per_second);

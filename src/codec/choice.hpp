@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which codec for which variable: as the user's rules say, or the one that takes the least time
-// to encode and to write, found by trying a sample and remembered.
+// to encode and to write, found from a sample and remembered.
 #pragma once
 
 #include <belay/result.hpp>
@@ -46,10 +46,10 @@ class Chooser {
   explicit Chooser(Wishes wishes);
   ~Chooser();
 
-  /// For an extent of this variable, of which `raw` are the bytes. Tries codecs on a sample of it
-  /// once enough has come of the variable to be worth it, and again if its elements changed, it is
-  /// much larger than what was tried, or the ratio of an extent before it had drifted; else says
-  /// what was chosen. Until then, the smallest at a glance, or what suits most.
+  /// For an extent of this variable, of which `raw` are the bytes. Appraises a sample of it once
+  /// enough has come of the variable to be worth it, and again if its elements changed, it is much
+  /// larger than what was sampled, looks different, or the ratio of an extent before it had
+  /// drifted; else says what was chosen. Until then, the smallest at a glance, or what suits most.
   const Codec& choose(std::string_view variable, const Elements& elements,
                       std::span<const std::byte> raw, Workspace& workspace);
   /// What encoding an extent of it came to.

@@ -22,8 +22,13 @@ Field::Field(const Elements& elements, Piece raw)
       raw_(raw),
       record_(layout_for(Transform::shuffle, elements, raw.size()).record_bytes),
       groups_(std::min(record_, kGroup), raw.size()) {
+  const auto place = [&](std::size_t i) {
+    return raw.size() / kGroup * (2 * i + 1) / (2 * kLooks) * kGroup;
+  };
+  // All at once: one after the other would wait for memory each time.
+  for (std::size_t i = 0; i < kLooks; ++i) __builtin_prefetch(raw.data() + place(i));
   for (std::size_t i = 0; i < kLooks; ++i) {
-    const std::size_t at = raw.size() / kGroup * (2 * i + 1) / (2 * kLooks) * kGroup;
+    const std::size_t at = place(i);
     if (at == 0 || at + kGroup > raw.size() || !groups_.is_quiet(raw.data() + at))
       loud_[louds_++] = at;
   }

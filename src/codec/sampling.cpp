@@ -12,8 +12,8 @@
 namespace belay::codec {
 namespace {
 
-/// Of what has come of a variable, what is looked at closely: more would take longer than a good
-/// choice saves.
+/// Of what has come of a variable since the last time, what is looked at closely: more would take
+/// longer than a good choice saves.
 constexpr double kSampledPart = 1.0 / 200;
 constexpr double kLeastSample = 16 << 10;
 constexpr double kMostSample = 256 << 10;
@@ -30,7 +30,7 @@ constexpr std::size_t kMostAll = 64 << 10;
 /// Of an extent that is looked through for it.
 constexpr std::size_t kMostScanned = 1 << 20;
 /// Of a look.
-constexpr double kLookBytes = 16 << 10;
+constexpr double kLookBytes = 8 << 10;
 /// By what part zstd-long must be smaller there.
 constexpr double kMuchSmaller = 0.1;
 /// What the map of quiet groups takes of a small extent, and what is one.
@@ -55,8 +55,6 @@ constexpr double kWorthwhile = 0.05;
 constexpr double kNoise = 0.75;
 /// The part that LZ4 leaves, of what counting bytes does, where much is there again.
 constexpr double kAgain = 0.8;
-/// The same of planes, where a search pays.
-constexpr double kSearched = 0.9;
 /// Then, what others leave of what they leave of a sample.
 constexpr double kFoundByShuffled = 0.55;
 constexpr double kFoundBySearch = 0.4;
@@ -113,7 +111,7 @@ class Contest {
     if (may_win()) {
       const Appraisal counted = appraiser_.zstd_planes(Transform::shuffle, false);
       sees_little_ = unshuffled.part < kAgain * counted.part;
-      compare_zstd(counted, shuffled.part < kSearched * counted.part || sees_little_);
+      compare_zstd(counted, shuffled.part < kAgain * counted.part || sees_little_);
     }
     add(CodecId::shuffle_lz4, seen_whole(shuffled, kFoundByShuffled));
     const std::size_t far = std::min(kMostFar, field_.raw().size() / kFarPart);

@@ -41,10 +41,11 @@ struct Rates {
 /// what repeats far apart.
 using Biases = std::map<CodecId, double>;
 
-/// The codec that would take the least time to encode `raw` and to write what comes of it, judged
-/// by a sample from where it is not quiet; of those that take nearly as little, the smallest; raw
-/// if none of them saves enough. `former` stays unless another is better by a few per cent;
-/// nullptr: there is none. REQUIRES: bytes_per_second > 0, raw is not empty.
+/// The codec that would take the least time to encode `raw` and to write what comes of it, as
+/// Appraiser tells from a sample where it is not quiet, which is larger the more bytes there were
+/// of the variable since the last one (`seen_bytes`); of those that take nearly as little, the
+/// smallest; raw if none of them saves enough. `former` stays if it is as good; nullptr: there is
+/// none. REQUIRES: rates above 0, raw is not empty.
 Sampled sample(const Elements& elements, std::span<const std::byte> raw, std::uint64_t seen_bytes,
                const Rates& rates, const Codec* former, const Biases& biases, Workspace& workspace);
 
