@@ -95,5 +95,19 @@ TEST_F(AppraiserTest, SamplesHaveWhatIsNotQuiet) {
   EXPECT_LT(still, sample.size() / 8 / 100);
 }
 
+TEST_F(AppraiserTest, SamplesOfNextToNothingStayWithinIt) {
+  for (std::size_t numbers = 1; numbers < 200; ++numbers) {
+    std::vector<double> values(numbers, 7);
+    for (std::size_t i = 0; i < numbers / 2; ++i) values[i] = double(i);
+    const Bytes raw = raw_of(values);
+    const auto sample = workspace_.sample(raw.size() + 128);
+    std::fill(sample.begin(), sample.end(), std::byte{0xA5});
+    const Piece loud = Field(kMeasured, raw).loud_sample(1 << 20, workspace_);
+    ASSERT_GE(loud.data(), sample.data()) << numbers;
+    ASSERT_LE(loud.data() + loud.size(), sample.data() + std::max<std::size_t>(raw.size(), 64));
+    ASSERT_EQ(loud.size() % 8, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace belay::codec

@@ -59,7 +59,7 @@ std::span<std::byte> Field::sample(double wanted, Workspace& workspace) const {
 
 Piece Field::loud_sample(double bytes, Workspace& workspace) const {
   const std::span<std::byte> all = sample(bytes, workspace);
-  if (record_ > kGroup || is_loud_all_over()) return all;
+  if (record_ > kGroup || all.size() < kGroup || is_loud_all_over()) return all;
   // From the back, so that what a group is compared with is still in its place.
   std::byte* front = all.data() + all.size() / kGroup * kGroup;
   std::byte* const end = front;
