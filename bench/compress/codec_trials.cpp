@@ -5,8 +5,11 @@
 #include "measure/cost.hpp"
 #include "measure/must.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <functional>
+#include <numeric>
+#include <random>
 
 namespace belay::bench {
 namespace {
@@ -87,19 +90,24 @@ Json row_of(const Subject& subject, const std::string& codec, const Measured& me
           {"decode_s", median(measured.decode_s)}};
 }
 
-/// Every codec and `auto` in turn, over all moments, several times.
+/// Every codec and `auto` in turn, over all moments, several times, in another order each time:
+/// what one leaves in the caches may help or hinder the next.
 void try_belay(const std::vector<Subject>& subjects, int repetitions, Json& rows) {
   std::vector<std::string> names = codec_names();
   names.push_back("auto");
   std::vector<std::vector<Measured>> measured(names.size(), std::vector<Measured>(subjects.size()));
   std::vector<std::string> chosen(subjects.size());
+  std::vector<std::size_t> order(names.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 random(1);
   const auto memory = make_belay_memory();
   for (int turn = 0; turn < repetitions; ++turn) {
     std::deque<BelayWay> ways;
     for (const std::string& name : names) ways.emplace_back(name, kBandwidth, memory);
-    for (std::size_t i = 0; i < subjects.size(); ++i)
-      for (std::size_t k = 0; k < names.size(); ++k)
-        measure_belay(ways[k], subjects[i], measured[k][i]);
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (const std::size_t k : order) measure_belay(ways[k], subjects[i], measured[k][i]);
+    }
     for (std::size_t i = 0; i < subjects.size(); ++i)
       for (const Choice& choice : ways.back().choices())
         if (choice.variable == subjects[i].variable.name)

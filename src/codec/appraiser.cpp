@@ -30,48 +30,45 @@ constexpr double kNoise = 0.985;
 /// Of the least by symbols, what a search may come to.
 constexpr double kSearchPays = 0.98;
 
-/// Of a plane, for each of its bytes.
-Appraisal zstd_plane(std::span<const std::byte> plane, bool may_search, Workspace& workspace) {
-  const double counted = coded_bytes(plane) / double(plane.size());
-  if (counted == 0) return {0, kConstant};
-  if (counted > kNoise && !may_search) return {1, kStored};
-  if (counted > kQuietPlane && !may_search) return {counted, kSymbols};
-  const auto to = workspace.trial(plane.size());
-  const std::size_t bytes = Zstd(workspace, Zstd::Effort::fast).compress(plane, to);
-  const double searched = bytes == 0 ? 1 : double(bytes) / double(plane.size());
-  if (searched < counted * kSearchPays)
-    return {searched, searched < kQuietPlane ? kQuietSearch : kSearch};
-  if (counted > kNoise) return {1, kStored};
-  return {counted, counted < kQuietPlane ? kQuietSymbols : kSymbols};
+Appraisal& operator+=(Appraisal& sum, const Appraisal& one) {
+  sum.part += one.part;
+  sum.ns += one.ns;
+  return sum;
 }
 
-Appraisal lz4_plane(std::span<const std::byte> plane, Workspace& workspace) {
+/// What LZ4 makes of a plane, in the workspace's trial(); empty: no less than it.
+Piece searched(Piece plane, Workspace& workspace) {
   const auto to = workspace.trial(plane.size());
-  const std::size_t bytes = Lz4(workspace).compress(plane, to);
-  const double part = bytes == 0 ? 1 : double(bytes) / double(plane.size());
+  return to.first(Lz4(workspace).compress(plane, to));
+}
+
+/// For each byte of a plane of which LZ4 left this.
+Appraisal by_lz4(Piece plane, Piece left) {
+  const double part = left.empty() ? 1 : double(left.size()) / double(plane.size());
   // What has no repetitions is skipped, and what has many is copied: it is what lies between that
   // takes time.
   if (part > kNoise) return {1, 0.1};
   return {part, std::min(0.06 + 3 * part, 1.3)};
 }
 
-double terms_ns(const Layout& layout) {
-  return kTerm * double((std::size_t{1} << layout.differences.strides) - 1);
+/// Zstandard, where it finds about what LZ4 does, and codes what is left by how often it is there.
+PlaneAppraisals appraise(Piece plane, Workspace& workspace) {
+  const double counted = coded_bytes(plane) / double(plane.size());
+  const Appraisal constant = {0, kConstant};
+  if (counted == 0) return {constant, constant, constant};
+  const Piece left = searched(plane, workspace);
+  const double found = left.empty() ? 1 : coded_bytes(left) / double(plane.size());
+  const bool is_quiet = counted < kQuietPlane;
+  Appraisal symbols = {counted, is_quiet ? kQuietSymbols : kSymbols};
+  if (counted > kNoise) symbols = {1, kStored};
+  const Appraisal search = found < counted * kSearchPays
+                               ? Appraisal{found, found < kQuietPlane ? kQuietSearch : kSearch}
+                               : symbols;
+  return {by_lz4(plane, left), is_quiet ? search : symbols, search};
 }
 
-/// The mean of all planes.
-template <class Appraise>
-Appraisal of_planes(const Layout& layout, Piece sample, Workspace& workspace, Appraise appraise) {
-  Appraisal sum = {0, 0};
-  for_planes(layout, sample, workspace, [&](std::span<const std::byte> plane) {
-    const Appraisal one = appraise(plane);
-    sum.part += one.part;
-    sum.ns += one.ns;
-    return true;
-  });
-  const double planes = layout.record_bytes;
-  const double transform = layout.is_plain() ? 0 : kShuffle + terms_ns(layout);
-  return {sum.part / planes, sum.ns / planes + transform};
+double terms_ns(const Layout& layout) {
+  return kTerm * double((std::size_t{1} << layout.differences.strides) - 1);
 }
 
 }  // namespace
@@ -85,14 +82,23 @@ Appraisal Appraiser::leads(Transform transform) {
   return {part, kLead * 8 / number + terms_ns(form) + coding + contexts};
 }
 
-Appraisal Appraiser::lz4_planes(Transform transform) {
-  return of_planes(layout(transform), sample_, workspace_,
-                   [&](auto plane) { return lz4_plane(plane, workspace_); });
-}
+Appraisal Appraiser::lz4() { return by_lz4(sample_, searched(sample_, workspace_)); }
 
-Appraisal Appraiser::zstd_planes(Transform transform, bool may_search) {
-  return of_planes(layout(transform), sample_, workspace_,
-                   [&](auto plane) { return zstd_plane(plane, may_search, workspace_); });
+PlaneAppraisals Appraiser::planes(Transform transform) {
+  const Layout form = layout(transform);
+  PlaneAppraisals sum = {{0, 0}, {0, 0}, {0, 0}};
+  for_planes(form, sample_, workspace_, [&](Piece plane) {
+    const PlaneAppraisals one = appraise(plane, workspace_);
+    sum.lz4 += one.lz4;
+    sum.zstd += one.zstd;
+    sum.zstd_search += one.zstd_search;
+    return true;
+  });
+  const double planes = form.record_bytes;
+  const auto mean = [&](const Appraisal& one) {
+    return Appraisal{one.part / planes, one.ns / planes + kShuffle + terms_ns(form)};
+  };
+  return {mean(sum.lz4), mean(sum.zstd), mean(sum.zstd_search)};
 }
 
 }  // namespace belay::codec

@@ -16,6 +16,13 @@ struct Appraisal {
   double ns = 0;    ///< to encode it
 };
 
+/// As planes, of which each is compressed.
+struct PlaneAppraisals {
+  Appraisal lz4;
+  Appraisal zstd;         ///< that searches only what is mostly runs
+  Appraisal zstd_search;  ///< that searches where it pays for what is there again
+};
+
 class Appraiser {
  public:
   /// `elements` and `sample` outlive it. REQUIRES: sample is not empty.
@@ -24,9 +31,9 @@ class Appraiser {
 
   /// As leads and bits. REQUIRES: has_strides().
   Appraisal leads(Transform transform);
-  /// As planes, by LZ4 or by Zstandard, which only `may_search` for what is there again.
-  Appraisal lz4_planes(Transform transform);
-  Appraisal zstd_planes(Transform transform, bool may_search);
+  PlaneAppraisals planes(Transform transform);
+  /// As it is, by LZ4.
+  Appraisal lz4();
 
   std::uint32_t strides(Transform transform) const { return layout(transform).differences.strides; }
   bool has_strides() const { return strides(Transform::delta1) > 0; }

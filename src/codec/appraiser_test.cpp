@@ -57,9 +57,9 @@ TEST_F(AppraiserTest, TellsSizesFromASmallSample) {
   near(appraiser.leads(Transform::delta1).part, CodecId::delta1_bits);
   near(appraiser.leads(Transform::delta2).part, CodecId::delta2_bits);
   near(appraiser.leads(Transform::context).part, CodecId::context_bits, 0.15);
-  near(appraiser.zstd_planes(Transform::shuffle, true).part, CodecId::shuffle_zstd);
-  near(appraiser.zstd_planes(Transform::delta1, true).part, CodecId::delta1_zstd);
-  near(appraiser.lz4_planes(Transform::none).part, CodecId::lz4);
+  near(appraiser.planes(Transform::shuffle).zstd_search.part, CodecId::shuffle_zstd);
+  near(appraiser.planes(Transform::delta1).zstd_search.part, CodecId::delta1_zstd);
+  near(appraiser.lz4().part, CodecId::lz4);
 }
 
 TEST_F(AppraiserTest, KnowsThatASearchPaysOnlyWhereSomethingIsThereAgain) {
@@ -71,11 +71,11 @@ TEST_F(AppraiserTest, KnowsThatASearchPaysOnlyWhereSomethingIsThereAgain) {
   Bytes again = Bytes(once.begin(), once.begin() + 4096);
   while (again.size() < once.size()) again.insert(again.end(), again.begin(), again.begin() + 4096);
   Appraiser of_once(kMeasured, once, workspace_);
-  const double counted = of_once.zstd_planes(Transform::shuffle, false).part;
-  EXPECT_NEAR(of_once.zstd_planes(Transform::shuffle, true).part, counted, 0.02);
+  const PlaneAppraisals told_once = of_once.planes(Transform::shuffle);
+  EXPECT_NEAR(told_once.zstd_search.part, told_once.zstd.part, 0.02);
   Appraiser of_again(kMeasured, again, workspace_);
-  EXPECT_LT(of_again.zstd_planes(Transform::shuffle, true).part,
-            of_again.zstd_planes(Transform::shuffle, false).part / 2);
+  const PlaneAppraisals told_again = of_again.planes(Transform::shuffle);
+  EXPECT_LT(told_again.zstd_search.part, told_again.zstd.part / 2);
 }
 
 TEST_F(AppraiserTest, SamplesHaveWhatIsNotQuiet) {

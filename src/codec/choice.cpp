@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace belay::codec {
 namespace {
@@ -22,17 +23,30 @@ constexpr std::uint64_t kWorthSampling = 16 << 20;
 constexpr std::size_t kLargeExtent = 1 << 20;
 /// The same, of a glance.
 constexpr std::uint64_t kWorthGlance = 128 << 10;
+/// What changes by less is the same; and what is so small a part of all bytes, whatever it was.
 constexpr double kDrift = 1.15;
 constexpr double kLeastDrift = 0.02;
 /// The same, of what is looked at.
 constexpr double kLeastLoudDrift = 0.1;
 constexpr double kLeastPartDrift = 0.05;
-/// In samples' worth of bytes encoded since the last sampling: the least that a drift waits, twice
-/// as much after each, four times after one that changed nothing, up to the most; and what makes
-/// for a sampling without any. So samplings cost little even where the ratio never rests.
-constexpr std::uint64_t kSoonest = 80;
-constexpr std::uint64_t kMostPatience = 2048;
-constexpr std::uint64_t kLatest = 4096;
+/// What a better choice may save of the time that a variable takes which has changed e-fold.
+constexpr double kSavedByDrift = 0.25;
+constexpr double kMostSaved = 0.5;
+/// And of one that has not, as far as can be seen.
+constexpr double kSavedAnyway = 0.001;
+/// What a sampling takes, and for each byte of the sample.
+constexpr double kSampling_s = 40e-6;
+constexpr double kSampledByte_s = 4e-9;
+/// What codecs leave of what a look does, at a guess.
+constexpr double kLeftOfLook = 0.5;
+/// What a look takes, and may take of the time that a variable does.
+constexpr double kLook_s = 15e-6;
+constexpr double kLookPays = 0.005;
+/// How many samplings' time must be at stake for another: more and more of them, and above all
+/// after one that changed nothing, so that they cost little even where a variable never rests.
+constexpr double kMorePatience = 2;
+constexpr double kMuchMorePatience = 4;
+constexpr double kMostPatience = 64;
 /// How many times as large as the extent that was sampled another may be before it is sampled, too:
 /// a small one shows little of what repeats.
 constexpr std::uint64_t kMuchLarger = 4;
@@ -69,16 +83,20 @@ bool alike(Elements a, Elements b) {
   return a == b;
 }
 
-bool drifted(double now, double before) { return now > before * kDrift || before > now * kDrift; }
-
-/// Of a part of all bytes: what is next to nothing may change without a difference.
-bool part_drifted(double now, double before, double least) {
-  return std::abs(now - before) > least && drifted(now, before);
+/// How many times as much, or as little.
+double times(double now, double before) {
+  const double larger = std::max(now, before), smaller = std::min(now, before);
+  return larger / std::max(smaller, larger * 1e-3);
 }
 
-bool is_another(const Look& now, const Look& before) {
-  return part_drifted(now.loud, before.loud, kLeastLoudDrift) ||
-         part_drifted(now.part, before.part, kLeastPartDrift);
+/// The same of parts of all bytes: what is next to nothing may change without a difference.
+double times_of_part(double now, double before, double least) {
+  return std::abs(now - before) > least ? times(now, before) : 1;
+}
+
+double times(const Look& now, const Look& before) {
+  return std::max(times_of_part(now.loud, before.loud, kLeastLoudDrift),
+                  times_of_part(now.part, before.part, kLeastPartDrift));
 }
 
 /// What is known of a variable.
@@ -90,29 +108,31 @@ struct Variable {
   std::size_t sample_bytes = 0;  ///< 0: not sampled yet
   std::size_t extent_bytes = 0;  ///< of the one that was sampled
   double bytes_per_second = 0;   ///< that it was sampled for
-  std::uint64_t patience = kSoonest;
-  std::uint64_t bytes_since = 0;  ///< encoded since it was sampled
-  double encode_s = 0;            ///< that the extent which was sampled should take; 0: not told
-  double encoded_bytes = 0;       ///< the same
+  double patience = 1;
+  double at_stake_s = 0;           ///< what better choices might have saved since it was sampled
+  double seconds_per_byte = 0;     ///< that the last extent took, with the time to write it
+  std::uint64_t unseen_bytes = 0;  ///< encoded since it was looked at
+  std::uint64_t bytes_since = 0;   ///< encoded since it was sampled
+  double encode_s = 0;             ///< that the extent which was sampled should take; 0: not told
+  double encoded_bytes = 0;        ///< the same
   Biases biases;
-  double part = 0;  ///< encoded bytes for each raw one; 0: not encoded since
-  bool has_drifted = false;
+  double part = 0;          ///< encoded bytes for each raw one; 0: not encoded since
+  double drift = 1;         ///< how many times as many, or as few, they have become
   bool is_glanced = false;  ///< which counts until it is sampled
   Look look;                ///< when it was chosen
 
-  bool is_due(const Elements& now, std::size_t raw_bytes, double bandwidth) const {
+  bool is_due(const Elements& now, std::size_t raw_bytes) const {
     if (fixed) return false;
     if (sample_bytes == 0)
       return raw_bytes >= kLargeExtent || sums.raw_bytes + raw_bytes >= kWorthSampling;
     if (!alike(elements, now)) return true;
     if (raw_bytes / kMuchLarger >= extent_bytes) return true;
-    if (bytes_since >= kLatest * sample_bytes) return true;
-    return may_drift() && (has_drifted || drifted(bandwidth, bytes_per_second));
+    return false;
   }
   /// What an extent came to.
   void learn(double encoded_part) {
     if (part == 0) part = encoded_part;
-    has_drifted = has_drifted || part_drifted(encoded_part, part, kLeastDrift);
+    drift = std::max(drift, times_of_part(encoded_part, part, kLeastDrift));
   }
   /// What the extent came to that was sampled.
   void learn_bias(double bytes) {
@@ -126,29 +146,42 @@ struct Variable {
   }
   /// Since it was last glanced at.
   bool has_changed(const Look& now) const {
-    return !is_glanced || has_drifted || is_another(now, look);
+    return !is_glanced || std::max(drift, times(now, look)) > kDrift;
   }
   const Codec* take_glance(const Codec* smallest, const Look& now) {
     if (sample_bytes == 0) codec = smallest;  // else another thread has sampled it meanwhile
     is_glanced = true;
     look = now;
     part = 0;
-    has_drifted = false;
+    drift = 1;
     return codec;
   }
   /// What is left raw always comes to the same, what was quiet is encoded in the way of the quiet,
   /// and what was there again may be gone: it must be looked at.
-  bool looks_new(const Elements& now, std::span<const std::byte> raw, Workspace& workspace) const {
-    return sample_bytes > 0 && may_drift() &&
-           is_another(codec::look(*codec, now, raw, workspace), look);
+  bool wants_look(std::size_t raw_bytes, double bandwidth) const {
+    if (fixed || sample_bytes == 0) return false;
+    if (drift > kDrift || times(bandwidth, bytes_per_second) > kDrift) return true;
+    const double bytes = double(unseen_bytes + raw_bytes);
+    return bytes * std::max(seconds_per_byte, 1 / bandwidth) * kLookPays >= kLook_s;
   }
-  bool may_drift() const { return !fixed && bytes_since >= patience * sample_bytes; }
+  /// What a better choice might save of an extent that looks so.
+  double saving_s(const Look& now, std::size_t raw_bytes, double bandwidth) const {
+    const double change = std::max({drift, times(now, look), times(bandwidth, bytes_per_second)});
+    const double saved = change > kDrift ? kSavedByDrift * std::log(change) : kSavedAnyway;
+    const double expected = std::max(seconds_per_byte, kLeftOfLook * now.part / bandwidth);
+    return std::min(saved, kMostSaved) * expected * double(raw_bytes);
+  }
+  bool is_worth_sampling() const {
+    return at_stake_s >= patience * (kSampling_s + kSampledByte_s * double(sample_bytes));
+  }
 
   void take(const Sampled& sampled, const Look& seen, const Elements& now, std::size_t raw_bytes,
             double bandwidth) {
     const bool again = sample_bytes > 0 && alike(elements, now);
-    const std::uint64_t longer = patience * (sampled.best == codec ? 4 : 2);
-    patience = again ? std::min(longer, kMostPatience) : kSoonest;
+    const double longer = sampled.best == codec ? kMuchMorePatience : kMorePatience;
+    patience = again ? std::min(patience * longer, kMostPatience) : 1;
+    at_stake_s = 0;
+    unseen_bytes = 0;
     codec = sampled.best;
     elements = now;
     sample_bytes = sampled.bytes;
@@ -159,7 +192,7 @@ struct Variable {
     encoded_bytes = sampled.encoded_bytes;
     look = seen;
     part = 0;
-    has_drifted = false;
+    drift = 1;
     ++sums.samplings;
   }
 };
@@ -225,22 +258,34 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
     known = shared;
   }
   if (raw.size() < kLeastSampled) return *known.codec;
-  if (!known.is_due(elements, raw.size(), rates.bytes_per_second) &&
-      !known.looks_new(elements, raw, workspace)) {
-    if (!known.wants_glance(raw.size())) return *known.codec;
-    const Look now = look(*known.codec, elements, raw, workspace);
-    if (!known.has_changed(now)) return *known.codec;
-    const Codec* const smallest = codec::smallest(elements, raw, workspace);
+  const double bandwidth = rates.bytes_per_second;
+  const bool is_due = known.is_due(elements, raw.size());
+  const bool wants_glance = known.wants_glance(raw.size());
+  if (!is_due && !wants_glance && !known.wants_look(raw.size(), bandwidth)) return *known.codec;
+  const Field field(elements, raw);
+  std::optional<Look> seen;
+  if (!is_due) {
+    seen = look(*known.codec, field, workspace);
+    if (wants_glance) {
+      if (!known.has_changed(*seen)) return *known.codec;
+      const Codec* const smallest = codec::smallest(field, workspace);
+      const std::lock_guard lock(state_->mutex);
+      return *state_->known(variable).take_glance(smallest, *seen);
+    }
     const std::lock_guard lock(state_->mutex);
-    return *state_->known(variable).take_glance(smallest, now);
+    Variable& shared = state_->known(variable);
+    shared.unseen_bytes = 0;
+    shared.at_stake_s += shared.saving_s(*seen, raw.size(), bandwidth);
+    if (!shared.is_worth_sampling()) return *shared.codec;
   }
   const Codec* const former = known.sample_bytes > 0 ? known.codec : nullptr;
   // Others may choose meanwhile; two that sample the same variable at once both learn something.
   const Sampled sampled =
-      sample(elements, raw, known.bytes_since + raw.size(), rates, former, known.biases, workspace);
-  const Look seen = look(*sampled.best, elements, raw, workspace);
+      sample(field, known.bytes_since + raw.size(), rates, former, known.biases, workspace);
+  if (!seen || !look_alike(*known.codec, *sampled.best))
+    seen = look(*sampled.best, field, workspace);
   const std::lock_guard lock(state_->mutex);
-  state_->known(variable).take(sampled, seen, elements, raw.size(), rates.bytes_per_second);
+  state_->known(variable).take(sampled, *seen, elements, raw.size(), bandwidth);
   return *sampled.best;
 }
 
@@ -259,6 +304,10 @@ void Chooser::learn(std::string_view variable, std::uint64_t raw_bytes, std::uin
   known.sums.encoded_bytes += encoded_bytes;
   known.sums.encode_ns += encode_ns;
   known.bytes_since += raw_bytes;
+  known.unseen_bytes += raw_bytes;
+  known.seconds_per_byte =
+      (double(encode_ns) * 1e-9 + double(encoded_bytes) / state_->rates.bytes_per_second) /
+      double(raw_bytes);
   if (raw_bytes >= kLeastSampled)
     known.learn(static_cast<double>(encoded_bytes) / static_cast<double>(raw_bytes));
 }

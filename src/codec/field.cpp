@@ -22,8 +22,11 @@ Field::Field(const Elements& elements, Piece raw)
       raw_(raw),
       record_(layout_for(Transform::shuffle, elements, raw.size()).record_bytes),
       groups_(std::min(record_, kGroup), raw.size()) {
+  // One in each part, but not at the same place of each: rows would show the same column of all.
+  const std::size_t groups = raw.size() / kGroup;
   const auto place = [&](std::size_t i) {
-    return raw.size() / kGroup * (2 * i + 1) / (2 * kLooks) * kGroup;
+    const std::size_t scattered = i * 0x9E37 % 0x10000;
+    return (groups * i / kLooks + (groups / kLooks * scattered >> 16)) * kGroup;
   };
   // All at once: one after the other would wait for memory each time.
   for (std::size_t i = 0; i < kLooks; ++i) __builtin_prefetch(raw.data() + place(i));
@@ -43,7 +46,9 @@ std::size_t Field::least_piece() const {
 
 std::span<std::byte> Field::sample(double wanted, Workspace& workspace) const {
   const std::size_t bytes = std::min(static_cast<std::size_t>(wanted), raw_.size() / 4);
-  const std::size_t pieces = std::clamp(bytes / least_piece(), std::size_t{1}, kPieces);
+  // No place twice: what is there again would seem so by itself.
+  const std::size_t most = std::clamp(louds_, std::size_t{1}, kPieces);
+  const std::size_t pieces = std::clamp(bytes / least_piece(), std::size_t{1}, most);
   const std::size_t piece = std::max<std::size_t>(bytes / pieces / record_, 1) * record_;
   const auto room = workspace.sample(pieces * piece);
   std::byte* end = room.data();

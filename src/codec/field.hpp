@@ -20,6 +20,7 @@ class Field {
   /// `elements` and `raw` outlive it. REQUIRES: raw is not empty.
   Field(const Elements& elements, Piece raw);
 
+  const Elements& elements() const { return elements_; }
   Piece raw() const { return raw_; }
   /// Bytes between which pieces are cut. Elements may be larger: larger than the extent, even.
   std::size_t record() const { return record_; }

@@ -122,6 +122,18 @@ Way way_for(Compressor& compressor, std::span<const std::byte> plane) {
   return counted < searched + searched / 50 ? Way::symbols : Way::search;
 }
 
+/// n log2 n.
+float times_its_log(std::size_t n) {
+  static const auto kFew = [] {
+    std::array<float, 1024> few{};
+    for (std::size_t i = 2; i < few.size(); ++i)
+      few[i] = static_cast<float>(double(i) * std::log2(double(i)));
+    return few;
+  }();
+  if (n < kFew.size()) return kFew[n];
+  return static_cast<float>(double(n) * std::log2(double(n)));
+}
+
 }  // namespace
 
 bool Filling::append(std::span<const std::byte> bytes) {
@@ -175,17 +187,17 @@ double coded_bytes(std::span<const std::byte> plane) {
   std::array<std::array<std::uint32_t, 256>, 4> counts{};
   for (std::size_t i = 0; i < plane.size(); ++i)
     ++counts[i % 4][std::to_integer<std::size_t>(plane[i])];
-  const auto size = static_cast<float>(plane.size());
   // A short plane shows frequencies that are less even than they are (Miller and Madow 1955).
   constexpr float kRare = 0.72f;
-  float bits = 0;
+  float bits = times_its_log(plane.size());
+  int rare = -1;
   for (std::size_t byte = 0; byte < 256; ++byte) {
     const std::uint32_t count =
         counts[0][byte] + counts[1][byte] + counts[2][byte] + counts[3][byte];
-    const auto times = static_cast<float>(count);
-    if (count > 0) bits += times * std::log2(size / times) + kRare;
+    bits -= times_its_log(count);
+    rare += count > 0;
   }
-  return std::max(bits - kRare, 0.0f) / 8;
+  return double(std::max(bits, 0.0f) + kRare * static_cast<float>(rare)) / 8;
 }
 
 bool for_planes(const Layout& layout, std::span<const std::byte> raw, Workspace& workspace,

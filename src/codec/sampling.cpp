@@ -2,7 +2,6 @@
 #include "codec/sampling.hpp"
 
 #include "codec/appraiser.hpp"
-#include "codec/field.hpp"
 #include "codec/workspace.hpp"
 
 #include <algorithm>
@@ -14,23 +13,20 @@ namespace {
 
 /// Of what has come of a variable since the last time, what is looked at closely: more would take
 /// longer than a good choice saves.
-constexpr double kSampledPart = 1.0 / 200;
+constexpr double kSampledPart = 1.0 / 400;
 constexpr double kLeastSample = 16 << 10;
-constexpr double kMostSample = 256 << 10;
+constexpr double kMostSample = 64 << 10;
 /// Of the piece that zstd-long is tried on, which finds what is far apart; less would show little
 /// of it.
-constexpr std::size_t kMostFar = 512 << 10;
+constexpr std::size_t kMostFar = 320 << 10;
 constexpr std::size_t kLeastFar = 256 << 10;
 constexpr std::size_t kFarPart = 16;
-/// Of an extent that is nearly all quiet: fewer bytes that are not are not worth trying much.
-constexpr double kLeastLoud = 768 << 10;
-constexpr std::size_t kQuietSample = 8 << 10;
 /// At a glance, all that is not quiet is tried if it is no more than this.
 constexpr std::size_t kMostAll = 64 << 10;
 /// Of an extent that is looked through for it.
 constexpr std::size_t kMostScanned = 1 << 20;
 /// Of a look.
-constexpr double kLookBytes = 8 << 10;
+constexpr double kLookBytes = 4 << 10;
 /// By what part zstd-long must be smaller there.
 constexpr double kMuchSmaller = 0.1;
 /// What the map of quiet groups takes of a small extent, and what is one.
@@ -45,10 +41,6 @@ constexpr double kFarLiteral_ns = 18;
 constexpr double kCopy_ns = 0.3;
 /// What the fastest of those that compress with Zstandard takes for a byte that is not quiet.
 constexpr double kLeastZstd_ns = 0.3;
-/// What Zstandard takes more than LZ4 for a byte of which nearly all are quiet.
-constexpr double kEntropyByte_s = 0.1e-9;
-/// Of the time to write it, what that may be.
-constexpr double kEntropyPays = 0.03;
 /// What must be saved for what can be read as it is not to be.
 constexpr double kWorthwhile = 0.05;
 /// The part that is left, at a glance, of what is noise in most bytes.
@@ -91,29 +83,27 @@ constexpr Taken kLorenzo = {Transform::lorenzo, CodecId::lorenzo_bits, CodecId::
 /// Compares what codecs would make of one extent.
 class Contest {
  public:
-  Contest(const Elements& elements, const Field& field, double sample_bytes, const Rates& rates,
-          const Biases& biases, Workspace& workspace)
-      : elements_(elements),
-        field_(field),
+  Contest(const Field& field, double sample_bytes, const Rates& rates, const Biases& biases,
+          Workspace& workspace)
+      : field_(field),
         rates_(rates),
         biases_(biases),
         workspace_(workspace),
         sample_(field.loud_sample(sample_bytes, workspace)),
-        appraiser_(elements, sample_, workspace) {
+        appraiser_(field.elements(), sample_, workspace) {
     const double bytes = double(field.raw().size());
     add(CodecId::raw, bytes, rates.pace * kCopy_ns * 1e-9 * bytes);
   }
 
   void run() {
-    const Appraisal unshuffled = appraiser_.lz4_planes(Transform::none);
-    const Appraisal shuffled = appraiser_.lz4_planes(Transform::shuffle);
+    const Appraisal unshuffled = appraiser_.lz4();
+    const PlaneAppraisals shuffled = appraiser_.planes(Transform::shuffle);
     add(CodecId::lz4, unshuffled);
     if (may_win()) {
-      const Appraisal counted = appraiser_.zstd_planes(Transform::shuffle, false);
-      sees_little_ = unshuffled.part < kAgain * counted.part;
-      compare_zstd(counted, shuffled.part < kAgain * counted.part || sees_little_);
+      sees_little_ = unshuffled.part < kAgain * shuffled.zstd.part;
+      compare_zstd(shuffled, shuffled.lz4.part < kAgain * shuffled.zstd.part || sees_little_);
     }
-    add(CodecId::shuffle_lz4, seen_whole(shuffled, kFoundByShuffled));
+    add(CodecId::shuffle_lz4, seen_whole(shuffled.lz4, kFoundByShuffled));
     const std::size_t far = std::min(kMostFar, field_.raw().size() / kFarPart);
     if (unshuffled.part < kNearlyAllAgain && far >= kLeastFar) try_far(far);
   }
@@ -148,15 +138,15 @@ class Contest {
   }
 
   /// `again`: much is, so that a search pays.
-  void compare_zstd(const Appraisal& counted, bool again) {
-    add(CodecId::shuffle_zstd,
-        again ? seen_whole(appraiser_.zstd_planes(Transform::shuffle, true), kFoundBySearch)
-              : counted);
+  void compare_zstd(const PlaneAppraisals& shuffled, bool again) {
+    const auto add_planes = [&](CodecId id, const PlaneAppraisals& planes) {
+      add(id, again ? seen_whole(planes.zstd_search, kFoundBySearch) : planes.zstd);
+    };
+    add_planes(CodecId::shuffle_zstd, shuffled);
     if (!appraiser_.has_strides()) return;
     const auto [taken, part] = compare_leads();
-    if (again || elements_.number != Elements::Number::floating || part > kNoise / 2)
-      add(taken.planes,
-          seen_whole(appraiser_.zstd_planes(taken.transform, again), again ? kFoundBySearch : 1));
+    if (again || field_.elements().number != Elements::Number::floating || part > kNoise / 2)
+      add_planes(taken.planes, appraiser_.planes(taken.transform));
   }
 
   /// Of those that look farther than LZ4 does: what is there again nearby is there far apart, too,
@@ -179,7 +169,9 @@ class Contest {
     compare(kDelta1);
     if (compare(kDelta2)) compare(kDelta3);
     if (appraiser_.strides(Transform::lorenzo) > 1) compare(kLorenzo);
-    add(CodecId::context_bits, seen_whole(appraiser_.leads(Transform::context), kFoundByContext));
+    // What codes of integers repeat, searches find.
+    if (field_.elements().number == Elements::Number::floating)
+      add(CodecId::context_bits, seen_whole(appraiser_.leads(Transform::context), kFoundByContext));
     return least;
   }
 
@@ -188,7 +180,8 @@ class Contest {
     const Piece raw = field_.raw();
     const Piece piece = raw.subspan((raw.size() - bytes) / 2, bytes);
     const std::span<std::byte> to = workspace_.trial(bytes);
-    const auto encoded = codec_of(CodecId::zstd_long)->encode(elements_, piece, to, workspace_);
+    const auto encoded =
+        codec_of(CodecId::zstd_long)->encode(field_.elements(), piece, to, workspace_);
     const double part = double(encoded.value_or(bytes)) / double(bytes);
     const double ns = kFar_ns + kFarLiteral_ns * part;
     add(CodecId::zstd_long, part * double(raw.size()),
@@ -205,7 +198,6 @@ class Contest {
     all_.push_back({codec_of(id), bytes, encode_s, encode_s + bytes / rates_.bytes_per_second});
   }
 
-  const Elements& elements_;
   const Field& field_;
   const Rates& rates_;
   const Biases& biases_;
@@ -229,11 +221,16 @@ double encoded_bytes(CodecId id, const Elements& elements, Piece sample, Workspa
   return double(codec_of(id)->encode(elements, sample, to, workspace).value_or(sample.size()));
 }
 
+/// The codec that looks at what another is chosen for.
+CodecId looking(const Codec& chosen) {
+  return chosen.id() == CodecId::raw ? kYardstick : CodecId::lz4;
+}
+
 }  // namespace
 
-const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
-                      Workspace& workspace) {
-  const Field field(elements, raw);
+const Codec* smallest(const Field& field, Workspace& workspace) {
+  const Elements& elements = field.elements();
+  const Piece raw = field.raw();
   const Piece few = raw.size() > kMostScanned
                         ? Piece()
                         : field.all_loud(std::min(kMostAll, raw.size() / 2), workspace);
@@ -267,30 +264,22 @@ const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
   return codec_of(best);
 }
 
-Sampled sample(const Elements& elements, std::span<const std::byte> raw, std::uint64_t seen_bytes,
-               const Rates& rates, const Codec* former, const Biases& biases,
-               Workspace& workspace) {
-  const Field field(elements, raw);
-  if (field.loud_bytes() < kLeastLoud && field.quiet_bytes() > 3 * field.loud_bytes()) {
-    const bool pays = kEntropyByte_s <= kEntropyPays / rates.bytes_per_second;
-    return {pays ? smallest(elements, raw, workspace) : codec_of(CodecId::shuffle_lz4),
-            kQuietSample, 0, 0};
-  }
+Sampled sample(const Field& field, std::uint64_t seen_bytes, const Rates& rates,
+               const Codec* former, const Biases& biases, Workspace& workspace) {
   const double wanted = std::clamp(double(seen_bytes) * kSampledPart, kLeastSample, kMostSample);
-  Contest contest(elements, field, wanted, rates, biases, workspace);
+  Contest contest(field, wanted, rates, biases, workspace);
   contest.run();
   const Standing best = contest.winner(former);
   return {best.codec, contest.sample_bytes(), best.encode_s, best.bytes};
 }
 
-Look look(const Codec& chosen, const Elements& elements, std::span<const std::byte> raw,
-          Workspace& workspace) {
-  const Field field(elements, raw);
+Look look(const Codec& chosen, const Field& field, Workspace& workspace) {
   const Piece some = field.sample(kLookBytes, workspace);
-  const CodecId looking = chosen.id() == CodecId::raw ? kYardstick : CodecId::lz4;
-  const double bytes = encoded_bytes(looking, elements, some, workspace);
+  const double bytes = encoded_bytes(looking(chosen), field.elements(), some, workspace);
   return {field.loud_part(), bytes / double(some.size()) * field.loud_part()};
 }
+
+bool look_alike(const Codec& a, const Codec& b) { return looking(a) == looking(b); }
 
 const Codec& unsampled(double bytes_per_second) {
   // What shuffle-zstd does to fields of real programs on a core of 2020, careful in both.

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "codec/codec.hpp"
+#include "codec/field.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <span>
 
 namespace belay::codec {
 
@@ -19,9 +19,10 @@ struct Look {
   double loud = 0;  ///< the part that does not repeat what lies right before it
   double part = 0;  ///< what a codec leaves of some of that: LZ4, which is done soonest
 };
-/// What was left raw is looked at with another codec. REQUIRES: raw is not empty.
-Look look(const Codec& chosen, const Elements& elements, std::span<const std::byte> raw,
-          Workspace& workspace);
+/// What was left raw is looked at with another codec.
+Look look(const Codec& chosen, const Field& field, Workspace& workspace);
+/// Whether one look can be held against the other.
+bool look_alike(const Codec& a, const Codec& b);
 
 /// What was tried, and what won.
 struct Sampled {
@@ -41,18 +42,17 @@ struct Rates {
 /// what repeats far apart.
 using Biases = std::map<CodecId, double>;
 
-/// The codec that would take the least time to encode `raw` and to write what comes of it, as
+/// The codec that would take the least time to encode the field and to write what comes of it, as
 /// Appraiser tells from a sample where it is not quiet, which is larger the more bytes there were
 /// of the variable since the last one (`seen_bytes`); of those that take nearly as little, the
 /// smallest; raw if none of them saves enough. `former` stays if it is as good; nullptr: there is
-/// none. REQUIRES: rates above 0, raw is not empty.
-Sampled sample(const Elements& elements, std::span<const std::byte> raw, std::uint64_t seen_bytes,
-               const Rates& rates, const Codec* former, const Biases& biases, Workspace& workspace);
+/// none. REQUIRES: rates above 0.
+Sampled sample(const Field& field, std::uint64_t seen_bytes, const Rates& rates,
+               const Codec* former, const Biases& biases, Workspace& workspace);
 
 /// The smallest of those that compress with Zstandard, on a glance: for what is too little to be
-/// worth a sample. REQUIRES: raw is not empty.
-const Codec* smallest(const Elements& elements, std::span<const std::byte> raw,
-                      Workspace& workspace);
+/// worth a sample.
+const Codec* smallest(const Field& field, Workspace& workspace);
 
 /// Without a sample: for extents that are too small for one.
 const Codec& unsampled(double bytes_per_second);

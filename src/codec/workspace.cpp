@@ -26,12 +26,15 @@ Workspace::Memory Workspace::aligned(std::size_t bytes) {
   return Memory(static_cast<std::byte*>(::operator new(bytes, kCacheLine)));
 }
 
-ZSTD_CCtx_s* Workspace::zstd_encoder() {
-  if (!encoder_) encoder_.reset(ZSTD_createCCtx());
-  if (!encoder_ || ZSTD_isError(ZSTD_CCtx_reset(encoder_.get(), ZSTD_reset_session_and_parameters)))
+ZSTD_CCtx_s* Workspace::as_new(Encoder& encoder) {
+  if (!encoder) encoder.reset(ZSTD_createCCtx());
+  if (!encoder || ZSTD_isError(ZSTD_CCtx_reset(encoder.get(), ZSTD_reset_session_and_parameters)))
     throw std::bad_alloc();
-  return encoder_.get();
+  return encoder.get();
 }
+
+ZSTD_CCtx_s* Workspace::zstd_encoder() { return as_new(encoder_); }
+ZSTD_CCtx_s* Workspace::zstd_far_encoder() { return as_new(far_encoder_); }
 
 ZSTD_DCtx_s* Workspace::zstd_decoder() {
   if (!decoder_) decoder_.reset(ZSTD_createDCtx());

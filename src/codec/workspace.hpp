@@ -20,7 +20,10 @@ class Workspace {
   Workspace(Workspace&&) noexcept;
   Workspace& operator=(Workspace&&) noexcept;
 
-  ZSTD_CCtx_s* zstd_encoder();  ///< as new: without parameters
+  /// As new: without parameters. Two, since one would give back its memory between extents that
+  /// need much and others that need little.
+  ZSTD_CCtx_s* zstd_encoder();
+  ZSTD_CCtx_s* zstd_far_encoder();
   ZSTD_DCtx_s* zstd_decoder();
   std::byte* lz4_state();
 
@@ -48,7 +51,11 @@ class Workspace {
     std::span<std::byte> of(std::size_t needed);
   };
 
-  std::unique_ptr<ZSTD_CCtx_s, Free> encoder_;
+  using Encoder = std::unique_ptr<ZSTD_CCtx_s, Free>;
+  static ZSTD_CCtx_s* as_new(Encoder& encoder);
+
+  Encoder encoder_;
+  Encoder far_encoder_;
   std::unique_ptr<ZSTD_DCtx_s, Free> decoder_;
   Memory lz4_;
   Room scratch_;

@@ -43,8 +43,8 @@ bool begins_a_frame(std::span<const std::byte> bytes) {
 }  // namespace
 
 void Zstd::prepare(std::size_t bytes) {
-  encoder_ = workspace_.zstd_encoder();
   const bool is_far = effort_ == Effort::far && bytes > kNear;
+  encoder_ = is_far ? workspace_.zstd_far_encoder() : workspace_.zstd_encoder();
   set(encoder_, ZSTD_c_compressionLevel, is_far ? kFarLevel : 1);
   if (effort_ == Effort::far) {
     const auto log = static_cast<int>(std::bit_width(bytes));
