@@ -25,6 +25,9 @@ constexpr std::size_t kFarPart = 16;
 constexpr std::size_t kMostAll = 64 << 10;
 /// Of an extent that is looked through for it.
 constexpr std::size_t kMostScanned = 1 << 20;
+/// Of what is noise at a glance, and is looked at again.
+constexpr std::size_t kLeastMore = 256 << 10;
+constexpr std::size_t kMostMore = 512 << 10;
 /// Of a look.
 constexpr double kLookBytes = 4 << 10;
 /// By what part zstd-long must be smaller there.
@@ -256,6 +259,14 @@ const Codec* smallest(const Field& field, Workspace& workspace) {
     const auto form = planes_are_better ? &Taken::planes : &Taken::leads;
     if ((leads_are_better || planes_are_better) && attempt(kDelta2.*form)) attempt(kDelta3.*form);
     if (is_floating) attempt(CodecId::context_bits);  // noise to all others may be there again
+    if (is_floating && best != CodecId::context_bits && raw.size() >= kLeastMore &&
+        least > kNoise * double(sample.size())) {
+      // Perhaps farther apart than a glance shows. All that is noise takes long to write.
+      const Piece more = raw.first(std::min(raw.size(), kMostMore));
+      const double part =
+          encoded_bytes(CodecId::context_bits, elements, more, workspace) / double(more.size());
+      if (part * double(sample.size()) < least * (1 - kMuchSmaller)) best = CodecId::context_bits;
+    }
   }
   // Without a map of what is quiet, it may be the smallest where little is not; but it is slower,
   // and what it found again may not be there again the next time.
