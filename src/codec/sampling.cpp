@@ -62,7 +62,7 @@ constexpr CodecId kYardstick = CodecId::shuffle_zstd;
 /// What a quiet byte takes: most leave groups of them out.
 double quiet_ns(CodecId id) {
   if (id == CodecId::lorenzo_zstd || id == CodecId::lorenzo_bits) return 0.4;
-  return 0.1;
+  return 0.06;
 }
 
 /// What a codec would make of the extent.
@@ -148,7 +148,10 @@ class Contest {
     add_planes(CodecId::shuffle_zstd, shuffled);
     if (!appraiser_.has_strides()) return;
     const auto [taken, part] = compare_leads();
-    if (again || field_.elements().number != Elements::Number::floating || part > kNoise / 2)
+    const bool may_suit =
+        again || field_.elements().number != Elements::Number::floating || part > kNoise / 2;
+    // Differences that leave more than the numbers do are no better as planes.
+    if (may_suit && part < shuffled.zstd.part)
       add_planes(taken.planes, appraiser_.planes(taken.transform));
   }
 
