@@ -95,8 +95,8 @@ class SetTrials {
     Bytes packed;
     const Way way = {
         [&](Ranks ranks) { return std::span<const std::byte>(packed = pack(ranks, scheme)); },
-        [&](std::span<const std::byte> packed, std::span<Checkpoint> ranks) {
-          unpack(packed, scheme, ranks);
+        [&](std::span<const std::byte> bytes, std::span<Checkpoint> ranks) {
+          unpack(bytes, scheme, ranks);
         }};
     try_sets(moment, outcomes_[moment][scheme.name()], [&](std::size_t) { return way; });
   }

@@ -111,7 +111,7 @@ struct Variable {
   double patience = 1;
   double at_stake_s = 0;           ///< what better choices might have saved since it was sampled
   double seconds_per_byte = 0;     ///< that the last extent took, with the time to write it
-  std::uint64_t unseen_bytes = 0;  ///< encoded since it was looked at
+  std::uint64_t unseen_bytes = 0;  ///< that came since it was looked at
   std::uint64_t bytes_since = 0;   ///< encoded since it was sampled
   double encode_s = 0;             ///< that the extent which was sampled should take; 0: not told
   double encoded_bytes = 0;        ///< the same
@@ -125,17 +125,17 @@ struct Variable {
     if (fixed) return false;
     if (sample_bytes == 0)
       return raw_bytes >= kLargeExtent || sums.raw_bytes + raw_bytes >= kWorthSampling;
-    if (!alike(elements, now)) return true;
-    if (raw_bytes / kMuchLarger >= extent_bytes) return true;
-    return false;
+    return !alike(elements, now) || raw_bytes / kMuchLarger >= extent_bytes;
   }
   /// What an extent came to.
   void learn(double encoded_part) {
     if (part == 0) part = encoded_part;
     drift = std::max(drift, times_of_part(encoded_part, part, kLeastDrift));
   }
-  /// What the extent came to that was sampled.
+  /// What the extent came to that was sampled. Of next to nothing most is heads, of which nothing
+  /// was told.
   void learn_bias(double bytes) {
+    if (encoded_bytes < kLeastDrift * double(extent_bytes)) return;
     double& bias = biases.emplace(codec->id(), 1).first->second;
     bias = std::clamp(bias * bytes / encoded_bytes, 1.0, kMostBias);
   }
@@ -158,18 +158,16 @@ struct Variable {
   }
   /// What is left raw always comes to the same, what was quiet is encoded in the way of the quiet,
   /// and what was there again may be gone: it must be looked at.
-  bool wants_look(std::size_t raw_bytes, double bandwidth) const {
+  bool wants_look(double bandwidth) const {
     if (fixed || sample_bytes == 0) return false;
-    if (drift > kDrift || times(bandwidth, bytes_per_second) > kDrift) return true;
-    const double bytes = double(unseen_bytes + raw_bytes);
-    return bytes * std::max(seconds_per_byte, 1 / bandwidth) * kLookPays >= kLook_s;
+    return double(unseen_bytes) * std::max(seconds_per_byte, 1 / bandwidth) * kLookPays >= kLook_s;
   }
-  /// What a better choice might save of an extent that looks so.
-  double saving_s(const Look& now, std::size_t raw_bytes, double bandwidth) const {
+  /// What a better choice might save of what came since the last look.
+  double saving_s(const Look& now, double bandwidth) const {
     const double change = std::max({drift, times(now, look), times(bandwidth, bytes_per_second)});
     const double saved = change > kDrift ? kSavedByDrift * std::log(change) : kSavedAnyway;
     const double expected = std::max(seconds_per_byte, kLeftOfLook * now.part / bandwidth);
-    return std::min(saved, kMostSaved) * expected * double(raw_bytes);
+    return std::min(saved, kMostSaved) * expected * double(unseen_bytes);
   }
   bool is_worth_sampling() const {
     return at_stake_s >= patience * (kSampling_s + kSampledByte_s * double(sample_bytes));
@@ -254,6 +252,7 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
     const std::lock_guard lock(state_->mutex);
     Variable& shared = state_->known(variable);
     rates = state_->rates;
+    shared.unseen_bytes += raw.size();
     if (shared.is_new()) shared.codec = &unsampled(rates.bytes_per_second);
     known = shared;
   }
@@ -261,7 +260,7 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
   const double bandwidth = rates.bytes_per_second;
   const bool is_due = known.is_due(elements, raw.size());
   const bool wants_glance = known.wants_glance(raw.size());
-  if (!is_due && !wants_glance && !known.wants_look(raw.size(), bandwidth)) return *known.codec;
+  if (!is_due && !wants_glance && !known.wants_look(bandwidth)) return *known.codec;
   const Field field(elements, raw);
   std::optional<Look> seen;
   if (!is_due) {
@@ -274,8 +273,8 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
     }
     const std::lock_guard lock(state_->mutex);
     Variable& shared = state_->known(variable);
+    shared.at_stake_s += shared.saving_s(*seen, bandwidth);
     shared.unseen_bytes = 0;
-    shared.at_stake_s += shared.saving_s(*seen, raw.size(), bandwidth);
     if (!shared.is_worth_sampling()) return *shared.codec;
   }
   const Codec* const former = known.sample_bytes > 0 ? known.codec : nullptr;
@@ -304,7 +303,6 @@ void Chooser::learn(std::string_view variable, std::uint64_t raw_bytes, std::uin
   known.sums.encoded_bytes += encoded_bytes;
   known.sums.encode_ns += encode_ns;
   known.bytes_since += raw_bytes;
-  known.unseen_bytes += raw_bytes;
   known.seconds_per_byte =
       (double(encode_ns) * 1e-9 + double(encoded_bytes) / state_->rates.bytes_per_second) /
       double(raw_bytes);
