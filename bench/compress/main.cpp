@@ -41,7 +41,7 @@ bool measure(const Source& source, const Arguments& arguments, Json& findings) {
                        made.count()));
   const TrialSettings settings = {
       arguments.quick ? std::vector<int>{1, kQuickRanks} : std::vector<int>{1, 8, kRanks},
-      arguments.quick ? 1 : 3, arguments.quick ? 3 : 7, arguments.quick};
+      arguments.quick ? 1 : 3, arguments.quick ? 5 : 15, arguments.quick};
   for (const Json& row : try_schemes(*moments, settings)) findings["schemes"].push_back(row);
   for (const Json& row : try_codecs(*moments, settings)) findings["codecs"].push_back(row);
   return true;

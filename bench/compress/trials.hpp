@@ -18,7 +18,7 @@ inline constexpr double kBandwidth = 200e6;  ///< of the global tier for one wri
 struct TrialSettings {
   std::vector<int> set_sizes;  ///< ranks that are merged
   int repetitions = 3;
-  int codec_repetitions = 11;  ///< they take little
+  int codec_repetitions = 15;  ///< they take little
   bool quick = false;
 };
 

@@ -15,7 +15,7 @@ namespace {
 /// longer than a good choice saves.
 constexpr double kSampledPart = 1.0 / 400;
 constexpr double kLeastSample = 16 << 10;
-constexpr double kMostSample = 64 << 10;
+constexpr double kMostSample = 32 << 10;
 /// Of the piece that zstd-long is tried on, which finds what is far apart; less would show little
 /// of it.
 constexpr std::size_t kMostFar = 320 << 10;
