@@ -52,15 +52,14 @@ struct Subject {
 };
 
 struct Measured {
-  std::uint64_t encoded_bytes = 0;
-  std::vector<double> encode_s, decode_s;
+  std::vector<double> encoded_bytes, encode_s, decode_s;
 };
 
 void measure_belay(BelayWay& way, const Subject& subject, Measured& measured) {
   std::span<const std::byte> packed;
   measured.encode_s.push_back(seconds_of([&] { packed = way.pack(subject.variable); }));
   measured.decode_s.push_back(seconds_of([&] { way.unpack(packed, subject.room); }));
-  measured.encoded_bytes = packed.size();
+  measured.encoded_bytes.push_back(double(packed.size()));
   if (!subject.came_back()) die("what came back is not what went in");
 }
 
@@ -73,7 +72,7 @@ void measure_pass(const Pass& pass, const Subject& subject, Measured& measured) 
   Bytes encoded;
   measured.encode_s.push_back(seconds_of([&] { encoded = pass.encode(raw); }));
   measured.decode_s.push_back(seconds_of([&] { pass.decode(encoded, back); }));
-  measured.encoded_bytes = encoded.size();
+  measured.encoded_bytes.push_back(double(encoded.size()));
   if (back != raw) die(fmt::format("{}: what came back is not what went in", pass.name()));
 }
 
@@ -84,7 +83,7 @@ Json row_of(const Subject& subject, const std::string& codec, const Measured& me
           {"type", class_of(subject.variable.type)},
           {"codec", codec},
           {"bytes", subject.bytes},
-          {"encoded_bytes", measured.encoded_bytes},
+          {"encoded_bytes", median(measured.encoded_bytes)},
           {"encode_s", median(measured.encode_s)},
           {"encode_turns_s", measured.encode_s},
           {"decode_s", median(measured.decode_s)}};

@@ -19,7 +19,7 @@ constexpr std::uint64_t kLeastParcels = 2;  ///< being fetched, and all else
 /// A parcel takes its bytes raw, encoded, and what reading whole pages or a message takes.
 constexpr std::uint64_t kParcelTimes = 3;
 /// What compressors keep for themselves in each thread that encodes.
-constexpr std::uint64_t kEncoderBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kEncoderBytes = std::uint64_t{2} << 20;
 /// More of them are worth more than larger ones.
 constexpr std::uint64_t kGoodExtentBytes = std::uint64_t{512} << 10;
 

@@ -95,8 +95,9 @@ PlaneAppraisals Appraiser::planes(Transform transform) {
     return true;
   });
   const double planes = form.record_bytes;
+  const double transform_ns = form.is_plain() ? 0 : kShuffle + terms_ns(form);
   const auto mean = [&](const Appraisal& one) {
-    return Appraisal{one.part / planes, one.ns / planes + kShuffle + terms_ns(form)};
+    return Appraisal{one.part / planes, one.ns / planes + transform_ns};
   };
   return {mean(sum.lz4), mean(sum.zstd), mean(sum.zstd_search)};
 }

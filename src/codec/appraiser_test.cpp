@@ -50,7 +50,7 @@ TEST_F(AppraiserTest, TellsSizesFromASmallSample) {
   // The workspace's sample is the caller's until the next one.
   const Bytes kept(sample.begin(), sample.end());
   Appraiser appraiser(kMeasured, kept, workspace_);
-  const auto near = [&](double told, CodecId id, double part = 0.05) {
+  const auto near = [&](double told, CodecId id, double part = 0.08) {
     const double actual = encoded_part(id, raw);
     EXPECT_NEAR(told, actual, part * actual) << codec_of(id)->name();
   };
@@ -93,6 +93,28 @@ TEST_F(AppraiserTest, SamplesHaveWhatIsNotQuiet) {
     still += value == 7 ? 1 : 0;
   }
   EXPECT_LT(still, sample.size() / 8 / 100);
+}
+
+TEST_F(AppraiserTest, FieldsAreSeenInAllTheirColumns) {
+  constexpr std::size_t kRow = 512;  // numbers: 4 KiB
+  std::vector<double> values(1 << 20, 7);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (i % kRow < kRow / 4) values[i] = std::sqrt(double(i));
+  EXPECT_NEAR(Field(kMeasured, raw_of(values)).loud_part(), 0.25, 0.05);
+  EXPECT_EQ(Field(kMeasured, Bytes(8 << 20)).loud_part(), 0);
+}
+
+TEST_F(AppraiserTest, SamplesHaveNoPlaceTwiceAndComeFromAllOver) {
+  for (const std::size_t numbers : {1u << 14, 1u << 17, 1u << 20}) {
+    std::vector<double> values(numbers);
+    for (std::size_t i = 0; i < numbers; ++i) values[i] = double(i);
+    const Bytes raw = raw_of(values);
+    const Piece sample = Field(kMeasured, raw).sample(32 << 10, workspace_);
+    std::vector<double> taken(sample.size() / 8);
+    std::memcpy(taken.data(), sample.data(), taken.size() * 8);
+    for (std::size_t i = 1; i < taken.size(); ++i) ASSERT_LT(taken[i - 1], taken[i]) << numbers;
+    EXPECT_GT(taken.back() - taken.front(), double(numbers) / 2) << numbers;
+  }
 }
 
 TEST_F(AppraiserTest, SamplesOfNextToNothingStayWithinIt) {

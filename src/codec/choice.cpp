@@ -32,11 +32,10 @@ constexpr double kLeastPartDrift = 0.05;
 /// What a better choice may save of the time that a variable takes which has changed e-fold.
 constexpr double kSavedByDrift = 0.25;
 constexpr double kMostSaved = 0.5;
-/// And of one that has not, as far as can be seen.
+/// What another shape is like.
+constexpr double kOtherShape = 2;
+/// What may be saved of one that has not changed, as far as can be seen.
 constexpr double kSavedAnyway = 0.001;
-/// What a sampling takes, and for each byte of the sample.
-constexpr double kSampling_s = 40e-6;
-constexpr double kSampledByte_s = 4e-9;
 /// What codecs leave of what a look does, at a guess.
 constexpr double kLeftOfLook = 0.5;
 /// What a look takes, and may take of the time that a variable does.
@@ -77,26 +76,32 @@ bool fits(const std::string& glob, const std::string& name) {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
+bool are_of_one_type(Elements a, Elements b) {
+  a.dimensions = b.dimensions = 0;
+  a.shape = b.shape = {};
+  return a == b;
+}
+
 /// Equal but for the slowest extent: lists of particles grow and shrink.
-bool alike(Elements a, Elements b) {
+bool are_alike(Elements a, Elements b) {
   a.shape[0] = b.shape[0] = 0;
   return a == b;
 }
 
 /// How many times as much, or as little.
-double times(double now, double before) {
+double fold(double now, double before) {
   const double larger = std::max(now, before), smaller = std::min(now, before);
   return larger / std::max(smaller, larger * 1e-3);
 }
 
 /// The same of parts of all bytes: what is next to nothing may change without a difference.
-double times_of_part(double now, double before, double least) {
-  return std::abs(now - before) > least ? times(now, before) : 1;
+double fold_of_part(double now, double before, double least) {
+  return std::abs(now - before) > least ? fold(now, before) : 1;
 }
 
-double times(const Look& now, const Look& before) {
-  return std::max(times_of_part(now.loud, before.loud, kLeastLoudDrift),
-                  times_of_part(now.part, before.part, kLeastPartDrift));
+double fold(const Look& now, const Look& before) {
+  return std::max(fold_of_part(now.loud, before.loud, kLeastLoudDrift),
+                  fold_of_part(now.part, before.part, kLeastPartDrift));
 }
 
 /// What is known of a variable.
@@ -105,7 +110,7 @@ struct Variable {
   bool fixed = false;  ///< by a rule
   Elements elements;
   Chosen sums;
-  std::size_t sample_bytes = 0;  ///< 0: not sampled yet
+  double sampling_s = 0;         ///< that it took to sample it; 0: not sampled yet
   std::size_t extent_bytes = 0;  ///< of the one that was sampled
   double bytes_per_second = 0;   ///< that it was sampled for
   double patience = 1;
@@ -113,7 +118,7 @@ struct Variable {
   double seconds_per_byte = 0;     ///< that the last extent took, with the time to write it
   std::uint64_t unseen_bytes = 0;  ///< that came since it was looked at
   std::uint64_t bytes_since = 0;   ///< encoded since it was sampled
-  double encode_s = 0;             ///< that the extent which was sampled should take; 0: not told
+  double encode_s = 0;             ///< that the extent which was sampled should take
   double encoded_bytes = 0;        ///< the same
   Biases biases;
   double part = 0;          ///< encoded bytes for each raw one; 0: not encoded since
@@ -121,35 +126,41 @@ struct Variable {
   bool is_glanced = false;  ///< which counts until it is sampled
   Look look;                ///< when it was chosen
 
+  bool is_sampled() const { return sampling_s > 0; }
+  /// Much smaller ones show little, and what comes of them tells little.
+  bool tells(std::size_t raw_bytes) const {
+    return raw_bytes >= std::max(kLeastSampled, extent_bytes / kMuchLarger);
+  }
   bool is_due(const Elements& now, std::size_t raw_bytes) const {
     if (fixed) return false;
-    if (sample_bytes == 0)
+    if (!is_sampled())
       return raw_bytes >= kLargeExtent || sums.raw_bytes + raw_bytes >= kWorthSampling;
-    return !alike(elements, now) || raw_bytes / kMuchLarger >= extent_bytes;
+    return !are_of_one_type(elements, now) || raw_bytes / kMuchLarger >= extent_bytes;
   }
   /// What an extent came to.
   void learn(double encoded_part) {
     if (part == 0) part = encoded_part;
-    drift = std::max(drift, times_of_part(encoded_part, part, kLeastDrift));
+    drift = std::max(drift, fold_of_part(encoded_part, part, kLeastDrift));
   }
   /// What the extent came to that was sampled. Of next to nothing most is heads, of which nothing
   /// was told.
   void learn_bias(double bytes) {
-    if (encoded_bytes < kLeastDrift * double(extent_bytes)) return;
+    if (std::max(encoded_bytes, bytes) < kLeastDrift * double(extent_bytes)) return;
     double& bias = biases.emplace(codec->id(), 1).first->second;
-    bias = std::clamp(bias * bytes / encoded_bytes, 1.0, kMostBias);
+    bias = std::clamp(bias * bytes / std::max(encoded_bytes, 1.0), 1.0, kMostBias);
   }
-  bool is_new() const { return !fixed && sample_bytes == 0 && !is_glanced; }
+  bool is_new() const { return !fixed && !is_sampled() && !is_glanced; }
   bool wants_glance(std::size_t raw_bytes) const {
-    if (fixed || sample_bytes > 0 || codec->id() == CodecId::raw) return false;
+    if (fixed || is_sampled() || codec->id() == CodecId::raw) return false;
     return is_glanced || sums.raw_bytes + raw_bytes >= kWorthGlance;
   }
   /// Since it was last glanced at.
   bool has_changed(const Look& now) const {
-    return !is_glanced || std::max(drift, times(now, look)) > kDrift;
+    return !is_glanced || std::max(drift, fold(now, look)) > kDrift;
   }
   const Codec* take_glance(const Codec* smallest, const Look& now) {
-    if (sample_bytes == 0) codec = smallest;  // else another thread has sampled it meanwhile
+    if (is_sampled()) return codec;  // by another thread, meanwhile
+    codec = smallest;
     is_glanced = true;
     look = now;
     part = 0;
@@ -158,31 +169,30 @@ struct Variable {
   }
   /// What is left raw always comes to the same, what was quiet is encoded in the way of the quiet,
   /// and what was there again may be gone: it must be looked at.
-  bool wants_look(double bandwidth) const {
-    if (fixed || sample_bytes == 0) return false;
+  bool wants_look(std::size_t raw_bytes, double bandwidth) const {
+    if (fixed || !is_sampled() || !tells(raw_bytes)) return false;
     return double(unseen_bytes) * std::max(seconds_per_byte, 1 / bandwidth) * kLookPays >= kLook_s;
   }
   /// What a better choice might save of what came since the last look.
-  double saving_s(const Look& now, double bandwidth) const {
-    const double change = std::max({drift, times(now, look), times(bandwidth, bytes_per_second)});
+  double saving_s(const Elements& shaped, const Look& now, double bandwidth) const {
+    const double change = std::max({drift, fold(now, look), fold(bandwidth, bytes_per_second),
+                                    are_alike(elements, shaped) ? 1.0 : kOtherShape});
     const double saved = change > kDrift ? kSavedByDrift * std::log(change) : kSavedAnyway;
     const double expected = std::max(seconds_per_byte, kLeftOfLook * now.part / bandwidth);
     return std::min(saved, kMostSaved) * expected * double(unseen_bytes);
   }
-  bool is_worth_sampling() const {
-    return at_stake_s >= patience * (kSampling_s + kSampledByte_s * double(sample_bytes));
-  }
+  bool is_worth_sampling() const { return at_stake_s >= patience * sampling_s; }
 
   void take(const Sampled& sampled, const Look& seen, const Elements& now, std::size_t raw_bytes,
             double bandwidth) {
-    const bool again = sample_bytes > 0 && alike(elements, now);
+    const bool again = is_sampled() && are_of_one_type(elements, now);
     const double longer = sampled.best == codec ? kMuchMorePatience : kMorePatience;
     patience = again ? std::min(patience * longer, kMostPatience) : 1;
     at_stake_s = 0;
     unseen_bytes = 0;
     codec = sampled.best;
     elements = now;
-    sample_bytes = sampled.bytes;
+    sampling_s = sampled.took_s;
     extent_bytes = raw_bytes;
     bytes_per_second = bandwidth;
     bytes_since = 0;
@@ -260,7 +270,7 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
   const double bandwidth = rates.bytes_per_second;
   const bool is_due = known.is_due(elements, raw.size());
   const bool wants_glance = known.wants_glance(raw.size());
-  if (!is_due && !wants_glance && !known.wants_look(bandwidth)) return *known.codec;
+  if (!is_due && !wants_glance && !known.wants_look(raw.size(), bandwidth)) return *known.codec;
   const Field field(elements, raw);
   std::optional<Look> seen;
   if (!is_due) {
@@ -273,18 +283,22 @@ const Codec& Chooser::choose(std::string_view variable, const Elements& elements
     }
     const std::lock_guard lock(state_->mutex);
     Variable& shared = state_->known(variable);
-    shared.at_stake_s += shared.saving_s(*seen, bandwidth);
+    if (shared.sums.samplings != known.sums.samplings) return *shared.codec;
+    shared.at_stake_s += shared.saving_s(elements, *seen, bandwidth);
     shared.unseen_bytes = 0;
     if (!shared.is_worth_sampling()) return *shared.codec;
+    shared.at_stake_s = 0;  // so that no other thread samples it for the same reason
   }
-  const Codec* const former = known.sample_bytes > 0 ? known.codec : nullptr;
-  // Others may choose meanwhile; two that sample the same variable at once both learn something.
+  const Codec* const former = known.is_sampled() ? known.codec : nullptr;
+  // Others may choose meanwhile. Of two that sample the same variable at once the first counts.
   const Sampled sampled =
       sample(field, known.bytes_since + raw.size(), rates, former, known.biases, workspace);
   if (!seen || !look_alike(*known.codec, *sampled.best))
     seen = look(*sampled.best, field, workspace);
   const std::lock_guard lock(state_->mutex);
-  state_->known(variable).take(sampled, *seen, elements, raw.size(), bandwidth);
+  Variable& shared = state_->known(variable);
+  if (shared.sums.samplings == known.sums.samplings)
+    shared.take(sampled, *seen, elements, raw.size(), bandwidth);
   return *sampled.best;
 }
 
@@ -295,19 +309,18 @@ void Chooser::learn(std::string_view variable, std::uint64_t raw_bytes, std::uin
   if (found == state_->variables.end() || raw_bytes == 0) return;
   Variable& known = found->second;
   // Of the first extent since it was sampled, which is that one.
-  if (known.bytes_since == 0 && known.encode_s > 0 && raw_bytes == known.extent_bytes) {
-    state_->learn_pace(double(encode_ns) * 1e-9 / known.encode_s);
+  if (known.bytes_since == 0 && known.is_sampled() && raw_bytes == known.extent_bytes) {
+    if (encode_ns > 0) state_->learn_pace(double(encode_ns) * 1e-9 / known.encode_s);
     known.learn_bias(double(encoded_bytes));
   }
   known.sums.raw_bytes += raw_bytes;
   known.sums.encoded_bytes += encoded_bytes;
   known.sums.encode_ns += encode_ns;
   known.bytes_since += raw_bytes;
-  known.seconds_per_byte =
-      (double(encode_ns) * 1e-9 + double(encoded_bytes) / state_->rates.bytes_per_second) /
-      double(raw_bytes);
-  if (raw_bytes >= kLeastSampled)
-    known.learn(static_cast<double>(encoded_bytes) / static_cast<double>(raw_bytes));
+  if (!known.tells(raw_bytes)) return;
+  const double write_s = double(encoded_bytes) / state_->rates.bytes_per_second;
+  known.seconds_per_byte = (double(encode_ns) * 1e-9 + write_s) / double(raw_bytes);
+  known.learn(double(encoded_bytes) / double(raw_bytes));
 }
 
 void Chooser::set_bandwidth(double bytes_per_second) {

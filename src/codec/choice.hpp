@@ -47,9 +47,10 @@ class Chooser {
   ~Chooser();
 
   /// For an extent of this variable, of which `raw` are the bytes. Appraises a sample of it once
-  /// enough has come of the variable to be worth it, and again if its elements changed, it is much
-  /// larger than what was sampled, looks different, or the ratio of an extent before it had
-  /// drifted; else says what was chosen. Until then, the smallest at a glance, or what suits most.
+  /// enough has come of the variable to be worth it, and again if its type changed, it is much
+  /// larger than what was sampled, or so much has changed, as far as extents before it and a look
+  /// at this one tell, that a better choice may save more than another sample takes; else says what
+  /// was chosen. Until then, the smallest at a glance, or what suits most.
   const Codec& choose(std::string_view variable, const Elements& elements,
                       std::span<const std::byte> raw, Workspace& workspace);
   /// What encoding an extent of it came to.

@@ -135,6 +135,43 @@ TEST_F(ChooserTest, TakesAllDimensionsWhereThatIsSmallest) {
   EXPECT_TRUE(name == "lorenzo-zstd" || name == "lorenzo-bits") << name;
 }
 
+TEST_F(ChooserTest, TakesAllDimensionsOfWideRowsAndPlanes) {
+  std::mt19937_64 random(4);
+  const auto table = [&](std::size_t numbers) {
+    std::vector<std::uint32_t> values(numbers);
+    for (auto& value : values) value = static_cast<std::uint32_t>(random());
+    return values;
+  };
+  const auto chosen = [&](const Elements& elements, const std::vector<std::uint32_t>& values) {
+    Chooser chooser({});
+    return std::string(encode(chooser, "map", elements, bytes_of(values))).substr(0, 7);
+  };
+  constexpr std::size_t kWide = 8192, kRowsHere = 128;
+  const auto along = table(kWide), across = table(kRowsHere);
+  std::vector<std::uint32_t> rows(kWide * kRowsHere);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = along[i % kWide] + across[i / kWide];
+  EXPECT_EQ(chosen({.number = Elements::Number::integer,
+                    .bytes = 4,
+                    .dimensions = 2,
+                    .shape = {kRowsHere, kWide}},
+                   rows),
+            "lorenzo");
+  // Of which differences in two dimensions are noise.
+  constexpr std::size_t kSide = 80;
+  const auto xy = table(kSide * kSide), yz = table(kSide * kSide), xz = table(kSide * kSide);
+  std::vector<std::uint32_t> cube;
+  for (std::size_t z = 0; z < kSide; ++z)
+    for (std::size_t y = 0; y < kSide; ++y)
+      for (std::size_t x = 0; x < kSide; ++x)
+        cube.push_back(xy[y * kSide + x] + yz[z * kSide + y] + xz[z * kSide + x]);
+  EXPECT_EQ(chosen({.number = Elements::Number::integer,
+                    .bytes = 4,
+                    .dimensions = 3,
+                    .shape = {kSide, kSide, kSide}},
+                   cube),
+            "lorenzo");
+}
+
 TEST_F(ChooserTest, TakesDifferencesOfAWalkAndKeepsAFormerChoiceThatIsAsGood) {
   std::mt19937_64 random(5);
   std::vector<std::uint32_t> walk(50000, 1u << 30);
@@ -216,8 +253,7 @@ TEST_F(ChooserTest, WritesRawUnlessACodecSavesMoreThanAFewPerCent) {
 
 TEST_F(ChooserTest, TriesASmallPartOfAVariable) {
   const Bytes raw = field(60000);
-  EXPECT_LE(sampled(kDoubles, raw, 1e8, nullptr).bytes, raw.size() / 4);
-  EXPECT_LE(sampled(kDoubles, field(8192), 1e8, nullptr).bytes, 65536u / 4);
+  EXPECT_LE(Field(kDoubles, raw).sample(1e9, workspace_).size(), raw.size() / 4);
 }
 
 TEST_F(ChooserTest, TakesExtentsThatArePartsOfARecord) {
@@ -228,7 +264,7 @@ TEST_F(ChooserTest, TakesExtentsThatArePartsOfARecord) {
       const Elements records{.bytes = static_cast<std::uint32_t>(record)};
       const Bytes raw = noise(bytes);
       for (int i = 0; i < 4; ++i) encode(chooser, "records", records, raw);
-      EXPECT_LE(sampled(records, raw, 1e8, nullptr).bytes, bytes / 4);
+      EXPECT_LE(Field(records, raw).sample(1e9, workspace_).size(), bytes / 4);
     }
 }
 
@@ -274,6 +310,48 @@ TEST_F(ChooserTest, GlancesAgainWhenThatHasDrifted) {
   EXPECT_EQ(encode(chooser, "t", kDoubles, bytes_of(ramp)), "context-bits");
 }
 
+TEST_F(ChooserTest, GlancesFartherAtNoise) {
+  const Bytes block = noise(150 << 10);  // so that pieces of a sample have nothing in common
+  Bytes again;
+  while (again.size() < (400 << 10)) again.insert(again.end(), block.begin(), block.end());
+  Chooser chooser({});
+  EXPECT_EQ(encode(chooser, "again", kDoubles, again), "context-bits");
+  EXPECT_NE(encode(chooser, "once", kDoubles, noise(again.size())), "context-bits");
+}
+
+TEST_F(ChooserTest, SamplesOnceWhatComesInLargeAndSmallExtents) {
+  Chooser chooser({});
+  const Bytes raw = field(kLarge);
+  for (int i = 0; i < 20; ++i)
+    for (const std::size_t numbers : {kLarge, std::size_t{5000}, std::size_t{25}})
+      encode(chooser, "t", kDoubles, field(numbers));
+  EXPECT_EQ(samplings(chooser), 1u);
+}
+
+TEST_F(ChooserTest, SamplesRarelyWhereShapesAlternate) {
+  Chooser chooser({});
+  const Bytes raw = field(64000);
+  Elements elements = kDoubles;
+  elements.dimensions = 2;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    elements.shape = {raw.size() / 8 / (100 + i % 2 * 60), 100 + i % 2 * 60};
+    encode(chooser, "patches", elements, raw);
+  }
+  EXPECT_LE(samplings(chooser), 8u);
+}
+
+TEST_F(ChooserTest, LearnsNothingAboutSpeedFromWhatIsLeftRaw) {
+  Chooser chooser(at(1.5e9)), other(at(1.5e9));
+  const Bytes raw = noise(2 << 20);
+  for (int i = 0; i < 60; ++i) {
+    const std::string name = "noise" + std::to_string(i);
+    EXPECT_EQ(chooser.choose(name, kDoubles, raw, workspace_).name(), "raw");
+    chooser.learn(name, raw.size(), raw.size(), 0);
+  }
+  EXPECT_EQ(encode(chooser, "t", kDoubles, field(kLarge)),
+            encode(other, "t", kDoubles, field(kLarge)));
+}
+
 TEST_F(ChooserTest, SamplesWhatIsLittleEachTimeOnceItHasBecomeMuch) {
   Chooser chooser({});
   const Bytes raw = field(40000);
@@ -310,6 +388,8 @@ TEST_F(ChooserTest, TakesAnyBandwidth) {
     Chooser chooser(at(odd));
     encode(chooser, "t", kDoubles, field(kLarge));
     EXPECT_EQ(samplings(chooser), 1u);
+    for (int i = 0; i < 4; ++i)
+      encode(chooser, "t", kDoubles, i % 2 ? field(kLarge) : noise(8 * kLarge));
   }
 }
 
@@ -348,6 +428,25 @@ TEST_F(ChooserTest, ServesThreadsAtOnce) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(chooser.chosen().size(), 5u);
+}
+
+TEST_F(ChooserTest, SamplesOnceForThreadsAtOnce) {
+  Chooser chooser({});
+  const Bytes raw = field(kLarge), rough = noise(8 * kLarge);
+  const auto all_choose = [&](const Bytes& bytes) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t)
+      threads.emplace_back([&] {
+        Workspace workspace;
+        chooser.choose("t", kDoubles, bytes, workspace);
+        chooser.learn("t", bytes.size(), bytes.size() / 4, bytes.size());
+      });
+    for (std::thread& thread : threads) thread.join();
+  };
+  all_choose(raw);
+  EXPECT_EQ(samplings(chooser), 1u);
+  for (int i = 0; i < 4; ++i) all_choose(rough);
+  EXPECT_GE(samplings(chooser), 2u) << "patience is that of one sampling";
 }
 
 }  // namespace

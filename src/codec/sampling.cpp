@@ -13,9 +13,9 @@ namespace {
 
 /// Of what has come of a variable since the last time, what is looked at closely: more would take
 /// longer than a good choice saves.
-constexpr double kSampledPart = 1.0 / 400;
+constexpr double kSampledPart = 1.0 / 320;
 constexpr double kLeastSample = 16 << 10;
-constexpr double kMostSample = 32 << 10;
+constexpr double kMostSample = 48 << 10;
 /// Of the piece that zstd-long is tried on, which finds what is far apart; less would show little
 /// of it.
 constexpr std::size_t kMostFar = 320 << 10;
@@ -23,13 +23,21 @@ constexpr std::size_t kLeastFar = 256 << 10;
 constexpr std::size_t kFarPart = 16;
 /// At a glance, all that is not quiet is tried if it is no more than this.
 constexpr std::size_t kMostAll = 64 << 10;
-/// Of an extent that is looked through for it.
-constexpr std::size_t kMostScanned = 1 << 20;
 /// Of what is noise at a glance, and is looked at again.
-constexpr std::size_t kLeastMore = 256 << 10;
-constexpr std::size_t kMostMore = 512 << 10;
+constexpr std::size_t kLeastSecondGlance = 256 << 10;
+constexpr std::size_t kMostSecondGlance = 512 << 10;
 /// Of a look.
 constexpr double kLookBytes = 4 << 10;
+constexpr std::size_t kMostLookPlanes = 32;
+/// What a sampling takes: by itself, for a byte of the sample and a plane of it, and for a byte
+/// that zstd-long is tried on, and of rows.
+constexpr double kSampling_s = 30e-6;
+constexpr double kSampledByte_s = 2.5e-9;
+constexpr double kSampledPlane_s = 3e-6;
+constexpr double kFarByte_s = 0.5e-9;
+constexpr double kRowByte_s = 1e-9;
+/// Places that are not quiet, of those that were looked at: fewer do not show what goes on there.
+constexpr std::size_t kFewLouds = 4;
 /// By what part zstd-long must be smaller there.
 constexpr double kMuchSmaller = 0.1;
 /// What the map of quiet groups takes of a small extent, and what is one.
@@ -127,7 +135,11 @@ class Contest {
     return kept && kept->bytes * (1 - kAsGood) <= least->bytes ? *kept : *least;
   }
 
-  std::size_t sample_bytes() const { return sample_.size(); }
+  /// About what all this takes.
+  double took_s() const {
+    return kSampling_s + kSampledByte_s * double(sample_.size()) +
+           kSampledPlane_s * double(field_.record()) + more_s_;
+  }
 
  private:
   const Standing& best() const {
@@ -148,10 +160,9 @@ class Contest {
     add_planes(CodecId::shuffle_zstd, shuffled);
     if (!appraiser_.has_strides()) return;
     const auto [taken, part] = compare_leads();
-    const bool may_suit =
-        again || field_.elements().number != Elements::Number::floating || part > kNoise / 2;
-    // Differences that leave more than the numbers do are no better as planes.
-    if (may_suit && part < shuffled.zstd.part)
+    const bool may_suit = again || !is_floating() || part > kNoise / 2;
+    // Differences of floats that leave more than the numbers do are no better as planes.
+    if (may_suit && (part < shuffled.zstd.part || !is_floating()))
       add_planes(taken.planes, appraiser_.planes(taken.transform));
   }
 
@@ -162,21 +173,34 @@ class Contest {
     return {appraisal.part * found, appraisal.ns * (0.7 + 0.3 * found)};
   }
 
+  bool is_floating() const { return field_.elements().number == Elements::Number::floating; }
+
   /// The differences that leave the least, and what they leave.
   std::pair<Taken, double> compare_leads() {
     std::pair<Taken, double> least = {kDelta1, HUGE_VAL};
-    const auto compare = [&](const Taken& taken) {
-      const Appraisal appraisal = appraiser_.leads(taken.transform);
+    const auto take = [&](const Taken& taken, const Appraisal& appraisal) {
       add(taken.leads, appraisal);
       const bool less = appraisal.part < least.second;
       if (less) least = {taken, appraisal.part};
       return less;
     };
-    compare(kDelta1);
+    const auto compare = [&](const Taken& taken) {
+      return take(taken, appraiser_.leads(taken.transform));
+    };
+    const Appraisal delta1 = appraiser_.leads(Transform::delta1);
+    take(kDelta1, delta1);
     if (compare(kDelta2)) compare(kDelta3);
-    if (appraiser_.strides(Transform::lorenzo) > 1) compare(kLorenzo);
-    // What codes of integers repeat, searches find.
-    if (field_.elements().number == Elements::Number::floating)
+    if (const Piece rows = field_.rows(); !rows.empty()) {
+      more_s_ += kRowByte_s * double(rows.size());
+      // Of rows that have quiet places, and a sample that has none: held against the same there.
+      Appraiser of_rows(field_.elements(), rows, workspace_);
+      Appraisal across = of_rows.leads(Transform::lorenzo);
+      const double along = of_rows.leads(Transform::delta1).part;
+      across.part *= along > 0 ? delta1.part / along : 1;
+      take(kLorenzo, across);
+    }
+    // What repeats in integers, a search finds.
+    if (is_floating())
       add(CodecId::context_bits, seen_whole(appraiser_.leads(Transform::context), kFoundByContext));
     return least;
   }
@@ -189,6 +213,7 @@ class Contest {
     const auto encoded =
         codec_of(CodecId::zstd_long)->encode(field_.elements(), piece, to, workspace_);
     const double part = double(encoded.value_or(bytes)) / double(bytes);
+    more_s_ += kFarByte_s * double(bytes);
     const double ns = kFar_ns + kFarLiteral_ns * part;
     add(CodecId::zstd_long, part * double(raw.size()),
         rates_.pace * ns * 1e-9 * double(raw.size()));
@@ -211,14 +236,14 @@ class Contest {
   const Piece sample_;
   Appraiser appraiser_;
   bool sees_little_ = false;
+  double more_s_ = 0;
   std::vector<Standing> all_;  ///< the first is raw
 };
 
 /// Little, for what must not take long.
 Piece glance_at(const Field& field, Workspace& workspace) {
-  constexpr double kPart = 1.0 / 256, kLeast = 8 << 10, kMost = 32 << 10;
-  const double bytes = std::clamp(field.loud_bytes() * kPart, kLeast, kMost);
-  return field.sample(field.is_loud_all_over() ? kMost : bytes, workspace);
+  constexpr double kLittle = 8 << 10, kMore = 32 << 10;
+  return field.sample(field.is_loud_all_over() ? kMore : kLittle, workspace);
 }
 
 /// Encoded bytes of a sample.
@@ -227,19 +252,15 @@ double encoded_bytes(CodecId id, const Elements& elements, Piece sample, Workspa
   return double(codec_of(id)->encode(elements, sample, to, workspace).value_or(sample.size()));
 }
 
-/// The codec that looks at what another is chosen for.
-CodecId looking(const Codec& chosen) {
-  return chosen.id() == CodecId::raw ? kYardstick : CodecId::lz4;
-}
+/// What is left raw may become smooth, which LZ4 does not see.
+bool looks_at_planes(const Codec& chosen) { return chosen.id() == CodecId::raw; }
 
 }  // namespace
 
 const Codec* smallest(const Field& field, Workspace& workspace) {
   const Elements& elements = field.elements();
   const Piece raw = field.raw();
-  const Piece few = raw.size() > kMostScanned
-                        ? Piece()
-                        : field.all_loud(std::min(kMostAll, raw.size() / 2), workspace);
+  const Piece few = field.all_loud(std::min(kMostAll, raw.size() / 2), workspace);
   const Piece sample = few.empty() ? glance_at(field, workspace) : few;
   const bool has_strides =
       layout_for(Transform::delta1, elements, raw.size()).differences.strides > 0;
@@ -262,13 +283,13 @@ const Codec* smallest(const Field& field, Workspace& workspace) {
     const auto form = planes_are_better ? &Taken::planes : &Taken::leads;
     if ((leads_are_better || planes_are_better) && attempt(kDelta2.*form)) attempt(kDelta3.*form);
     if (is_floating) attempt(CodecId::context_bits);  // noise to all others may be there again
-    if (is_floating && best != CodecId::context_bits && raw.size() >= kLeastMore &&
-        least > kNoise * double(sample.size())) {
+    if (is_floating && best != CodecId::context_bits && field.is_loud_all_over() &&
+        raw.size() >= kLeastSecondGlance && least > kNoise * double(sample.size())) {
       // Perhaps farther apart than a glance shows. All that is noise takes long to write.
-      const Piece more = raw.first(std::min(raw.size(), kMostMore));
-      const double part =
-          encoded_bytes(CodecId::context_bits, elements, more, workspace) / double(more.size());
-      if (part * double(sample.size()) < least * (1 - kMuchSmaller)) best = CodecId::context_bits;
+      const Piece more = raw.first(std::min(raw.size(), kMostSecondGlance));
+      const double bytes = encoded_bytes(CodecId::context_bits, elements, more, workspace) *
+                           double(sample.size()) / double(more.size());
+      if (bytes < least * (1 - kMuchSmaller)) least = bytes, best = CodecId::context_bits;
     }
   }
   // Without a map of what is quiet, it may be the smallest where little is not; but it is slower,
@@ -280,20 +301,27 @@ const Codec* smallest(const Field& field, Workspace& workspace) {
 
 Sampled sample(const Field& field, std::uint64_t seen_bytes, const Rates& rates,
                const Codec* former, const Biases& biases, Workspace& workspace) {
+  if (field.louds() < kFewLouds && field.looks() < Field::kCloseLooks)
+    return sample(Field(field.elements(), field.raw(), Field::kCloseLooks), seen_bytes, rates,
+                  former, biases, workspace);
   const double wanted = std::clamp(double(seen_bytes) * kSampledPart, kLeastSample, kMostSample);
   Contest contest(field, wanted, rates, biases, workspace);
   contest.run();
   const Standing best = contest.winner(former);
-  return {best.codec, contest.sample_bytes(), best.encode_s, best.bytes};
+  return {best.codec, contest.took_s(), best.encode_s, best.bytes};
 }
 
 Look look(const Codec& chosen, const Field& field, Workspace& workspace) {
   const Piece some = field.sample(kLookBytes, workspace);
-  const double bytes = encoded_bytes(looking(chosen), field.elements(), some, workspace);
-  return {field.loud_part(), bytes / double(some.size()) * field.loud_part()};
+  double part = 1;
+  if (looks_at_planes(chosen) && field.record() <= kMostLookPlanes)
+    part = Appraiser(field.elements(), some, workspace).planes(Transform::shuffle).zstd.part;
+  else
+    part = encoded_bytes(CodecId::lz4, field.elements(), some, workspace) / double(some.size());
+  return {field.loud_part(), part * field.loud_part()};
 }
 
-bool look_alike(const Codec& a, const Codec& b) { return looking(a) == looking(b); }
+bool look_alike(const Codec& a, const Codec& b) { return looks_at_planes(a) == looks_at_planes(b); }
 
 const Codec& unsampled(double bytes_per_second) {
   // What shuffle-zstd does to fields of real programs on a core of 2020, careful in both.

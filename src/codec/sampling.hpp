@@ -19,7 +19,7 @@ struct Look {
   double loud = 0;  ///< the part that does not repeat what lies right before it
   double part = 0;  ///< what a codec leaves of some of that: LZ4, which is done soonest
 };
-/// What was left raw is looked at with another codec.
+/// What was left raw is looked at in another way.
 Look look(const Codec& chosen, const Field& field, Workspace& workspace);
 /// Whether one look can be held against the other.
 bool look_alike(const Codec& a, const Codec& b);
@@ -27,8 +27,8 @@ bool look_alike(const Codec& a, const Codec& b);
 /// What was tried, and what won.
 struct Sampled {
   const Codec* best = nullptr;
-  std::size_t bytes = 0;  ///< of the sample
-  double encode_s = 0;    ///< that encoding the extent should take; 0: not told
+  double took_s = 0;    ///< to try it, about
+  double encode_s = 0;  ///< that encoding the extent should take
   double encoded_bytes = 0;
 };
 
