@@ -102,14 +102,14 @@ struct BelayWay::State {
     packed.insert(packed.end(), to.begin(), to.begin() + static_cast<std::ptrdiff_t>(*size));
   }
 
-  void unpack(Reader& reader, std::span<const std::byte>& packed, Row row) {
+  void unpack(Reader& reader, std::span<const std::byte>& bytes, Row row) {
     while (row.remaining() > 0) {
       const auto head = reader.value<ExtentHead>();
       const codec::Codec* codec = codec::codec_of(head.codec);
       if (reader.failed() || !codec || head.encoded_bytes > reader.remaining())
         die("an extent is damaged");
-      const auto encoded = packed.last(reader.remaining()).first(head.encoded_bytes);
-      reader = Reader(packed.last(reader.remaining()).subspan(head.encoded_bytes));
+      const auto encoded = bytes.last(reader.remaining()).first(head.encoded_bytes);
+      reader = Reader(bytes.last(reader.remaining()).subspan(head.encoded_bytes));
       const auto extent = std::span(raw).first(head.raw_bytes);
       must("decode", codec->decode(encoded, extent, workspace));
       const std::byte* from = extent.data();
