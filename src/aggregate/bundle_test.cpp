@@ -212,9 +212,9 @@ TEST(Portions, AllThatIsOnItsWayAndItsTablesFitIntoTheMemory) {
       }
 }
 
-TEST(Portions, TablesThatAreTooLargeLeaveAnEighthOfTheMemoryToExtents) {
+TEST(Portions, TablesThatAreTooLargeLeaveHalfOfTheMemoryToExtents) {
   const Portions portions = divide_memory(8 << 20, 1 << 20, 16384, 0);
-  EXPECT_EQ(portions.extent_bytes, divide_memory(1 << 20, 0, 16384, 0).extent_bytes);
+  EXPECT_EQ(portions.extent_bytes, divide_memory(4 << 20, 0, 16384, 0).extent_bytes);
 }
 
 TEST(Portions, FewLargeBlocksAreOnTheirWayAtATime) {

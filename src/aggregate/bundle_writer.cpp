@@ -20,8 +20,6 @@ constexpr std::uint64_t kLeastParcels = 2;  ///< being fetched, and all else
 constexpr std::uint64_t kParcelTimes = 3;
 /// What compressors keep for themselves in each thread that encodes.
 constexpr std::uint64_t kEncoderBytes = std::uint64_t{2} << 20;
-/// Of the memory, what extents get at the least, however much tables take.
-constexpr std::uint64_t kLeastPart = 8;
 /// More of them are worth more than larger ones.
 constexpr std::uint64_t kGoodExtentBytes = std::uint64_t{512} << 10;
 
@@ -199,8 +197,7 @@ std::uint64_t most_planning_bytes(std::uint64_t memory_bytes) {
 Portions divide_memory(std::uint64_t memory_bytes, std::uint64_t blocks, std::uint32_t block_bytes,
                        unsigned encoders) {
   const std::uint64_t tables = kBlockBytes * blocks;
-  std::uint64_t left =
-      std::max(memory_bytes - std::min(memory_bytes, tables), memory_bytes / kLeastPart);
+  std::uint64_t left = std::max(memory_bytes - std::min(memory_bytes, tables), memory_bytes / 2);
   left -= std::min(left / 4, encoders * kEncoderBytes);
   Portions portions;
   portions.write_bytes = std::clamp(left / 8 / os::kDirectAlignment * os::kDirectAlignment,

@@ -68,8 +68,8 @@ struct WrittenBundle {
 std::uint64_t planning_bytes(std::uint64_t manifest_bytes, std::uint64_t blocks);
 /// More than this of the memory they must not take: extents need some, too.
 std::uint64_t most_planning_bytes(std::uint64_t memory_bytes);
-/// Extents, and the threads that encode them, get what the tables of so many blocks leave: an
-/// eighth of the memory at the least.
+/// Extents, and the threads that encode them, get what the tables of so many blocks leave: half of
+/// the memory at the least.
 Portions divide_memory(std::uint64_t memory_bytes, std::uint64_t blocks, std::uint32_t block_bytes,
                        unsigned encoders);
 

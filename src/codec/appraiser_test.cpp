@@ -117,6 +117,18 @@ TEST_F(AppraiserTest, SamplesHaveNoPlaceTwiceAndComeFromAllOver) {
   }
 }
 
+TEST_F(AppraiserTest, SamplesOfOneLoudPlaceHaveItOnce) {
+  std::vector<double> values(1 << 17, 7);
+  for (std::size_t i = 50000; i < 53000; ++i) values[i] = double(i);
+  const Bytes raw = raw_of(values);
+  const Piece sample = Field(kMeasured, raw).sample(32 << 10, workspace_);
+  std::vector<double> taken(sample.size() / 8);
+  std::memcpy(taken.data(), sample.data(), taken.size() * 8);
+  std::erase(taken, 7);
+  ASSERT_GT(taken.size(), 500u);
+  for (std::size_t i = 1; i < taken.size(); ++i) ASSERT_LT(taken[i - 1], taken[i]);
+}
+
 TEST_F(AppraiserTest, SamplesOfNextToNothingStayWithinIt) {
   for (std::size_t numbers = 1; numbers < 200; ++numbers) {
     std::vector<double> values(numbers, 7);

@@ -366,6 +366,25 @@ TEST_F(ChooserTest, LooksWhereAFieldIsNotQuiet) {
   EXPECT_TRUE(name == "delta2-zstd" || name == "delta3-zstd") << name;
 }
 
+TEST_F(ChooserTest, FindsTheFewPlacesWhereAFieldIsNotQuiet) {
+  std::vector<std::uint64_t> still(1 << 20, 5);
+  for (std::size_t block = 30000; block < still.size(); block += 65536)
+    for (std::size_t i = 0; i < 100; ++i) still[block + i] = i * i * 1000003;
+  const auto name = sampled(kDoubles, bytes_of(still), 1e6, nullptr).best->name();
+  EXPECT_TRUE(name.substr(0, 6) == "delta2" || name.substr(0, 6) == "delta3") << name;
+}
+
+TEST_F(ChooserTest, HoldsAgainstACodecWhatItFailedToReach) {
+  Chooser chooser({});
+  const Bytes raw = field(kLarge);
+  const Codec& first = chooser.choose("t", kDoubles, raw, workspace_);
+  chooser.learn("t", raw.size(), raw.size() / 10 * 9, raw.size());
+  EXPECT_EQ(&chooser.choose("t", kDoubles, raw, workspace_), &first);
+  chooser.learn("t", raw.size(), raw.size() / 5, raw.size());
+  EXPECT_NE(&chooser.choose("t", kDoubles, raw, workspace_), &first);
+  EXPECT_EQ(samplings(chooser), 2u);
+}
+
 TEST_F(ChooserTest, SamplesRarelyWhereTheRatioNeverRests) {
   Chooser chooser({});
   const Bytes smooth = field(30000);
