@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace belay::aggregate {
 namespace {
@@ -30,10 +31,56 @@ struct Variable {
   auto operator<=>(const Variable&) const = default;
 };
 
+bool is_small(const RegionRecord& region) { return region.bytes < kSmallBytes; }
+
+Variable variable_of(const RegionRecord& region, const NameMatch& match) {
+  if (is_small(region)) return {kSmallVariables, ElementKind::bytes, 1};
+  return {match.key(region.name), region.type.kind, region.type.bytes};
+}
+
+codec::Elements elements_of(const RegionRecord& region) {
+  return is_small(region) ? codec::Elements{} : codec::elements_of(region.type, region.shape);
+}
+
+/// Puts blocks into extents.
+class Cutter {
+ public:
+  Cutter(BundlePlan& plan, std::uint64_t extent_bytes) : plan_(plan), extent_bytes_(extent_bytes) {}
+
+  /// The entry of the block. `apart`: an extent that has enough need not have it.
+  std::uint32_t add(const PlannedBlock& block, std::uint32_t length, const Variable& variable,
+                    const codec::Elements& elements, bool apart = false) {
+    const auto entry = static_cast<std::uint32_t>(plan_.blocks.size());
+    if (plan_.extents.empty() || variable_ != variable || (apart && in_extent_ >= kEnoughBytes) ||
+        in_extent_ + length > extent_bytes_) {
+      begin_extent({variable.name, elements}, entry);
+      variable_ = variable;
+    }
+    plan_.blocks.push_back(block);
+    ++plan_.extents.back().count;
+    in_extent_ += length;
+    plan_.raw_bytes += length;
+    return entry;
+  }
+
+ private:
+  void begin_extent(PlannedVariable variable, std::uint32_t first) {
+    if (plan_.variables.empty() || plan_.variables.back() != variable)
+      plan_.variables.push_back(std::move(variable));
+    plan_.extents.push_back({static_cast<std::uint32_t>(plan_.variables.size() - 1), 0, first});
+    in_extent_ = 0;
+  }
+
+  BundlePlan& plan_;
+  const std::uint64_t extent_bytes_;
+  Variable variable_;  ///< of the last extent
+  std::uint64_t in_extent_ = 0;
+};
+
 class Planner {
  public:
   Planner(const std::vector<Source>& sources, std::uint64_t extent_bytes)
-      : sources_(sources), extent_bytes_(extent_bytes) {
+      : sources_(sources), cutter_(plan_, extent_bytes) {
     std::size_t needed = 0;
     for (const Source& source : sources) {
       needed +=
@@ -61,13 +108,8 @@ class Planner {
     std::map<Variable, std::vector<std::pair<const format::ManifestView*, const RegionRecord*>>>
         variables;
     for (const format::ManifestView& manifest : manifests)
-      for (const RegionRecord& region : manifest.head().regions) {
-        const bool small = region.bytes < kSmallBytes;
-        const Variable variable =
-            small ? Variable{kSmallVariables, ElementKind::bytes, 1}
-                  : Variable{match.key(region.name), region.type.kind, region.type.bytes};
-        variables[variable].emplace_back(&manifest, &region);
-      }
+      for (const RegionRecord& region : manifest.head().regions)
+        variables[variable_of(region, match)].emplace_back(&manifest, &region);
     for (const auto& [variable, regions] : variables)
       for (const auto& [manifest, region] : regions) {
         rank_begins_ = true;
@@ -107,9 +149,7 @@ class Planner {
 
   void add_region(const Variable& variable, const format::ManifestView& manifest,
                   const RegionRecord& region) {
-    const auto elements = region.bytes < kSmallBytes
-                              ? codec::Elements{}
-                              : codec::elements_of(region.type, region.shape);
+    const auto elements = elements_of(region);
     const Manifest& head = manifest.head();
     const std::uint64_t blocks = head.blocks_of(region);
     for (std::uint64_t i = 0; i < blocks; ++i)
@@ -120,36 +160,16 @@ class Planner {
   void add(const Content& content, const Variable& variable, const codec::Elements& elements) {
     const PlannedBlock* const found = find(content);
     if (found == nullptr || entry_of(*found) != format::kNotInBundle) return;
-    const auto entry = static_cast<std::uint32_t>(plan_.blocks.size());
-    const bool of_others = rank_begins_ && in_extent_ >= kEnoughBytes;
-    rank_begins_ = false;
-    if (plan_.extents.empty() || variable_ != variable || of_others ||
-        in_extent_ + content.length > extent_bytes_) {
-      begin_extent({variable.name, elements}, entry);
-      variable_ = variable;
-    }
-    plan_.blocks.push_back(*found);
-    entry_of(*found) = entry;
-    ++plan_.extents.back().count;
-    in_extent_ += content.length;
-    plan_.raw_bytes += content.length;
-  }
-
-  void begin_extent(PlannedVariable variable, std::uint32_t first) {
-    if (plan_.variables.empty() || plan_.variables.back() != variable)
-      plan_.variables.push_back(std::move(variable));
-    plan_.extents.push_back({static_cast<std::uint32_t>(plan_.variables.size() - 1), 0, first});
-    in_extent_ = 0;
+    entry_of(*found) =
+        cutter_.add(*found, content.length, variable, elements, std::exchange(rank_begins_, false));
   }
 
   const std::vector<Source>& sources_;
-  const std::uint64_t extent_bytes_;
   /// By content, each once. There may be millions: they take as little as they can.
   os::PagedVector<PlannedBlock> wanted_;
-  Variable variable_;         ///< of the last extent
   bool rank_begins_ = false;  ///< what comes next is another rank's than what was last
-  std::uint64_t in_extent_ = 0;
   BundlePlan plan_;
+  Cutter cutter_;
 };
 
 }  // namespace
@@ -161,6 +181,35 @@ BundlePlan plan_bundle(const std::vector<Source>& sources,
   planner.add_variables(manifests, match);
   planner.add_rest();
   return planner.finish();
+}
+
+BundlePlan plan_in_order(const Source& source, const Manifest& manifest,
+                         std::span<const std::uint32_t> regions, std::uint64_t extent_bytes,
+                         const NameMatch& match) {
+  BundlePlan plan;
+  plan.entries.emplace_back(source.blocks.size(), format::kNotInBundle);
+  plan.blocks.reserve(
+      static_cast<std::size_t>(std::count(source.needed.begin(), source.needed.end(), true)));
+  Cutter cutter(plan, extent_bytes);
+  std::uint32_t last = kNoRegion;
+  Variable variable{kUnnamed};
+  codec::Elements elements;
+  const auto add_those = [&](bool small) {
+    for (std::uint32_t i = 0; i < source.blocks.size(); ++i) {
+      const bool is_known = regions[i] < manifest.regions.size();
+      if (!source.needed[i] || small != (is_known && is_small(manifest.regions[regions[i]])))
+        continue;
+      if (regions[i] != last) {
+        variable = is_known ? variable_of(manifest.regions[regions[i]], match) : Variable{kUnnamed};
+        elements = is_known ? elements_of(manifest.regions[regions[i]]) : codec::Elements{};
+        last = regions[i];
+      }
+      plan.entries[0][i] = cutter.add({0, i}, source.blocks[i].length, variable, elements);
+    }
+  };
+  add_those(/*small=*/false);
+  add_those(/*small=*/true);  // together, instead of in extents of their own
+  return plan;
 }
 
 }  // namespace belay::aggregate

@@ -18,12 +18,10 @@
 
 namespace belay::aggregate {
 
-/// A segment of a member, and which of its blocks the bundle needs.
+/// Blocks of a segment of a member, and which of them the bundle needs.
 struct Source {
   SegmentId id;
-  Rank keeper = 0;  ///< the member that can read it
-  std::uint32_t block_bytes = 0;
-  store::StoredBlocks blocks;  ///< all of the segment, in its order
+  store::StoredBlocks blocks;  ///< in the order of the segment
   std::vector<bool> needed;    ///< by block
 };
 
@@ -65,5 +63,20 @@ struct BundlePlan {
 BundlePlan plan_bundle(const std::vector<Source>& sources,
                        std::span<const format::ManifestView> manifests, std::uint64_t extent_bytes,
                        const NameMatch& match = {});
+
+/// The same for blocks of one source that are too many for memory, some of them at a time: they
+/// stay in their order, in which variables lie together as well. `regions` are those of the
+/// manifest, by block; kNoRegion where that is not known.
+inline constexpr std::uint32_t kNoRegion = ~std::uint32_t{0};
+BundlePlan plan_in_order(const Source& source, const Manifest& manifest,
+                         std::span<const std::uint32_t> regions, std::uint64_t extent_bytes,
+                         const NameMatch& match = {});
+
+/// A part of a bundle, whose tables are in memory at once.
+struct Chapter {
+  std::size_t first_source = 0;  ///< of those of the bundle
+  std::vector<Source> sources;   ///< it and those after it: the blocks that come next
+  BundlePlan plan;
+};
 
 }  // namespace belay::aggregate

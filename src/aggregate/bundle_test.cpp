@@ -11,7 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 
@@ -62,7 +64,7 @@ class BundleTest : public testing::Test {
     const auto file = must(files_.create("/node/" + format::segment_name(id), false));
     if (!file->write(0, bytes)) throw std::runtime_error("write");
     auto opened = must(store::SegmentFile::open(*nodes_, id, kStore, {}));
-    return {id, rank, kBlock, opened.blocks(), std::vector<bool>(numbers.size(), true)};
+    return {id, opened.blocks(), std::vector<bool>(numbers.size(), true)};
   }
 
   /// Two regions: the first `split` blocks are `a`, the others `b`.
@@ -92,7 +94,19 @@ class BundleTest : public testing::Test {
     return plan_bundle(sources, views, extent_bytes, match);
   }
 
+  /// All of it in one chapter.
   Result<WrittenBundle> write(const std::vector<Source>& sources, const BundlePlan& planned,
+                              unsigned encoders = 0) {
+    return write(
+        sources, 1,
+        [&](std::size_t) {
+          return Chapter{0, sources, planned};
+        },
+        encoders);
+  }
+
+  Result<WrittenBundle> write(const std::vector<Source>& sources, std::size_t chapters,
+                              std::function<Result<Chapter>(std::size_t)> chapter,
                               unsigned encoders = 0) {
     const Tools tools{
         *global_,
@@ -108,10 +122,21 @@ class BundleTest : public testing::Test {
         divide_memory(1 << 20, 0, kBlock, encoders),
         cancelled_};
     const format::SegmentHeader header{{kStore, 7, {1, 2}, 0, kRanks}, HashKind::xxh3, kBlock};
-    return write_bundle(tools, format::bundle_name({{1, 2}, 0}), header, sources, planned,
-                        {{0, os::PagedVector<std::byte>(4096, std::byte{1})},
-                         {3, os::PagedVector<std::byte>(8192, std::byte{2})}},
+    (void)global_->remove(format::bundle_name({{1, 2}, 0}));  // of another try
+    Draft draft;
+    for (const Source& source : sources)
+      draft.segments.push_back({source.id, kBlock, source.blocks.size()});
+    draft.manifests = {manifest_of(0, 4096, std::byte{1}), manifest_of(3, 8192, std::byte{2})};
+    draft.chapters = chapters;
+    draft.chapter = std::move(chapter);
+    return write_bundle(tools, format::bundle_name({{1, 2}, 0}), header, std::move(draft),
                         damaged_);
+  }
+
+  static MemberManifest manifest_of(Rank rank, std::size_t bytes, std::byte value) {
+    return {rank, bytes, [bytes, value](ByteSink& sink) {
+              return sink.append(std::vector<std::byte>(bytes, value));
+            }};
   }
 
   Result<void> read(const std::vector<Source>& sources, std::span<const Piece> pieces,
@@ -223,7 +248,6 @@ TEST(Portions, FewLargeBlocksAreOnTheirWayAtATime) {
 
 TEST_F(BundleTest, CopiesAndManifestsAreThereUnderTheirNames) {
   for (const unsigned encoders : {0u, 2u}) {
-    (void)global_->remove(format::bundle_name({{1, 2}, 0}));
     (void)nodes_->remove(format::segment_name({{1, 2}, 0}));
     (void)nodes_->remove(format::segment_name({{1, 2}, 3}));
     std::vector<Source> sources = {source(0, {1, 2, 3}), source(3, {4, 2, 5})};
@@ -248,6 +272,95 @@ TEST_F(BundleTest, CopiesAndManifestsAreThereUnderTheirNames) {
               8192u);
     EXPECT_EQ(bytes, std::vector<std::byte>(8192, std::byte{2}));
   }
+}
+
+/// Blocks of the sources, at most `most` of one at a time.
+struct Parts {
+  Parts(const std::vector<Source>& sources, std::size_t most) {
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      for (std::size_t first = 0; first < sources[i].blocks.size(); first += most) {
+        const std::size_t end = std::min(first + most, sources[i].blocks.size());
+        const auto at = [](const auto& list, std::size_t place) {
+          return list.begin() + static_cast<std::ptrdiff_t>(place);
+        };
+        chapters.push_back({i, {{sources[i].id, {}, {}}}, {}});
+        Source& part = chapters.back().sources.front();
+        part.blocks.assign(at(sources[i].blocks, first), at(sources[i].blocks, end));
+        part.needed.assign(at(sources[i].needed, first), at(sources[i].needed, end));
+      }
+  }
+  std::vector<Chapter> chapters;
+};
+
+TEST_F(BundleTest, WhatIsWrittenInChaptersIsThereAsIfItWereOne) {
+  for (const std::size_t most : {1u, 2u, 3u, 7u}) {
+    (void)nodes_->remove(format::segment_name({{1, 2}, 0}));
+    (void)nodes_->remove(format::segment_name({{1, 2}, 3}));
+    const std::vector<std::uint32_t> first = {1, 2, 3, 4, 5, 6, 7}, second = {8, 9, 10};
+    std::vector<Source> sources = {source(0, first), source(3, second)};
+    sources[0].needed[1] = sources[0].needed[2] = sources[1].needed[0] = false;
+    const Manifest all = manifest(0, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 4);
+    Parts parts(sources, most);
+    std::size_t asked = 0;
+    const auto written = must(write(sources, parts.chapters.size(), [&](std::size_t number) {
+      ++asked;
+      Chapter chapter = parts.chapters[number];
+      const Source& part = chapter.sources.front();
+      const std::vector<std::uint32_t> regions(part.blocks.size(), number % 2);
+      chapter.plan = plan_in_order(part, all, regions, 2 * kBlock);
+      return chapter;
+    }));
+    EXPECT_EQ(asked, 3 * parts.chapters.size()) << "for rider, extents and index";
+    EXPECT_EQ(written.raw_bytes, 7 * kBlock);
+    EXPECT_EQ(blocks_of(0), (std::vector<std::vector<std::byte>>{content(1), content(4), content(5),
+                                                                 content(6), content(7)}));
+    EXPECT_EQ(blocks_of(3), (std::vector<std::vector<std::byte>>{content(9), content(10)}));
+  }
+}
+
+TEST_F(BundleTest, ChaptersThatChangeOrEndTooSoonMakeNoBundle) {
+  const std::vector<Source> sources = {source(0, {1, 2, 3, 4})};
+  const Manifest all = manifest(0, {1, 2, 3, 4}, 4);
+  const Parts parts(sources, 2);
+  const auto planned = [&](std::size_t number, bool changed) {
+    Chapter chapter = parts.chapters[number];
+    Source& part = chapter.sources.front();
+    if (changed) part.needed[0] = false;
+    chapter.plan = plan_in_order(part, all, std::vector<std::uint32_t>(2, 0), 1 << 20);
+    return chapter;
+  };
+  std::size_t asked = 0;
+  const auto changed =
+      write(sources, 2, [&](std::size_t number) { return planned(number, ++asked > 2); });
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().code(), Code::corruption);
+  const auto cut = write(sources, 1, [&](std::size_t number) { return planned(number, false); });
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code(), Code::corruption);
+  const auto failed = write(sources, 2, [&](std::size_t number) -> Result<Chapter> {
+    if (number == 1) return Unexpected(Error(Code::io, "gone"));
+    return planned(number, false);
+  });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code(), Code::io);
+}
+
+TEST_F(BundleTest, InOrderVariablesHaveExtentsOfTheirOwnAndSmallOnesShareThem) {
+  const std::vector<std::uint32_t> numbers = {1, 2, 3, 4, 5, 6};
+  const Source part = source(0, numbers);
+  Manifest all = manifest(0, numbers, 3);
+  all.regions.push_back({"s", {ElementKind::f64, 8, {}}, Shape(1), 8, 6});
+  all.regions.push_back({"t", {ElementKind::f64, 8, {}}, Shape(1), 8, 7});
+  const std::vector<std::uint32_t> regions = {0, 2, 0, 1, 3, kNoRegion};
+  const auto planned = plan_in_order(part, all, regions, 1 << 20);
+  ASSERT_EQ(planned.extents.size(), 4u);
+  EXPECT_EQ(planned.variable_of(planned.extents[0]).name, "a");
+  EXPECT_EQ(planned.extents[0].count, 2u);
+  EXPECT_EQ(planned.variable_of(planned.extents[1]).name, "b");
+  EXPECT_EQ(planned.variable_of(planned.extents[2]).name, "(other)");
+  EXPECT_EQ(planned.variable_of(planned.extents[3]).name, "(small)");
+  EXPECT_EQ(planned.extents[3].count, 2u);
+  EXPECT_EQ(planned.entries[0], (os::PagedVector<std::uint32_t>{0, 4, 1, 2, 5, 3}));
 }
 
 TEST_F(BundleTest, ABundleIsFoundByItsSegmentsAndSaysWhichExtentHasABlock) {
@@ -303,6 +416,32 @@ TEST_F(BundleTest, ADamagedSegmentIsNamedAndNothingIsMade) {
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code(), Code::corruption);
   EXPECT_EQ(damaged_, 1u);
+}
+
+TEST_F(BundleTest, BlocksOneAfterTheOtherAreThoseOfTheWholeAndFlipsAreFoundInEitherWay) {
+  std::vector<Source> sources = {source(0, {1, 2, 3, 4})};
+  sources[0].needed[2] = false;
+  must(write(sources, plan(sources, {manifest(0, {1, 2, 3, 4}, 2)}, 1 << 20)));
+  const SegmentId id{{1, 2}, 0};
+  const std::string path = "/global/" + format::bundle_name(id);
+  const auto all = must(must(store::Bundle::open(*global_, id))->blocks_of(0));
+  const std::uint64_t bytes = must(files_.touch(path));
+  std::size_t refused = 0;
+  for (std::uint64_t at = 0; at < bytes; at += 5) {
+    ASSERT_TRUE(files_.flip(path, 8 * at + at % 8));
+    if (const auto bundle = store::Bundle::open(*global_, id)) {
+      std::vector<format::BundledBlock> told;
+      const auto done = (*bundle)->each_block_of(
+          0, [&](const format::BundledBlock& block) { told.push_back(block); });
+      EXPECT_EQ(done.has_value(), (*bundle)->blocks_of(0).has_value()) << at;
+      if (done) {
+        EXPECT_EQ(told, all) << at;
+      }
+      refused += done ? 0 : 1;
+    }
+    ASSERT_TRUE(files_.flip(path, 8 * at + at % 8));
+  }
+  EXPECT_GT(refused, 10u);
 }
 
 TEST_F(BundleTest, EachFlippedBitIsFoundByWhoReadsBlocks) {

@@ -28,36 +28,124 @@ constexpr std::uint64_t kGoodExtentBytes = std::uint64_t{512} << 10;
 // place among contents go before extents come.
 constexpr std::uint64_t kPlannedBlockBytes = 60;
 constexpr std::uint64_t kBlockBytes = 48;
+/// However little memory there is.
+constexpr std::uint64_t kLeastChapterBlocks = 64;
+
+/// The chapters of a draft, one at a time.
+class Reading {
+ public:
+  explicit Reading(const Draft& draft) : draft_(draft) {}
+
+  const Chapter& chapter() const { return chapter_; }
+  /// Entries of the chapters before it.
+  std::uint64_t first_entry() const { return first_entries_[number_]; }
+  /// Of all chapters. REQUIRES: each was opened.
+  std::uint64_t entries() const { return first_entries_.back(); }
+
+  Result<void> open(std::size_t number) {
+    if (is_open_ && number == number_) return {};
+    if (number == draft_.chapters)
+      return fail(Code::corruption, "there are fewer blocks than a rank has told of");
+    is_open_ = false;
+    chapter_ = {};  // before the next is made: there is room for one
+    BELAY_ASSIGN(chapter_, draft_.chapter(number));
+    is_open_ = true;
+    number_ = number;
+    // The first time they come in order.
+    if (first_entries_.size() == number + 1)
+      first_entries_.push_back(first_entries_.back() + chapter_.plan.blocks.size());
+    if (first_entries_[number] + chapter_.plan.blocks.size() != first_entries_[number + 1])
+      return fail(Code::corruption, "what a rank tells of its segments has changed meanwhile");
+    return {};
+  }
+  /// After it was last asked for: what only the rider needs.
+  void drop_entries() {
+    if (draft_.chapters == 1) chapter_.plan.entries = {};
+  }
+
+ private:
+  const Draft& draft_;
+  Chapter chapter_;
+  std::size_t number_ = 0;
+  bool is_open_ = false;
+  std::vector<std::uint64_t> first_entries_ = {0};
+};
+
+/// Goes through the blocks of all chapters, in order: those of the sources, or those of the plans.
+/// After a failure it gives nothing that counts.
+class Walk {
+ public:
+  explicit Walk(Reading& reading) : reading_(reading), result_(reading.open(0)) {}
+
+  const Result<void>& result() const { return result_; }
+
+  format::BundledBlock next_of_sources() {
+    const Chapter& chapter = reading_.chapter();
+    while (result_ &&
+           (source_ == chapter.sources.size() || at_ == chapter.sources[source_].blocks.size()))
+      source_ < chapter.sources.size() ? begin_source() : begin_chapter();
+    if (!result_) return {};
+    const store::StoredBlock& block = chapter.sources[source_].blocks[at_];
+    const std::uint32_t entry = chapter.plan.entries[source_][at_++];
+    const bool is_in = entry != format::kNotInBundle;
+    return {block.fingerprint, block.length,
+            is_in ? static_cast<std::uint32_t>(reading_.first_entry() + entry) : entry};
+  }
+
+  format::IndexEntry next_of_plans() {
+    const Chapter& chapter = reading_.chapter();
+    while (result_ && at_ == chapter.plan.blocks.size()) begin_chapter();
+    if (!result_) return {};
+    const PlannedBlock& planned = chapter.plan.blocks[at_++];
+    const store::StoredBlock& block = chapter.sources[planned.source].blocks[planned.block];
+    return {block.fingerprint, block.length};
+  }
+
+ private:
+  void begin_source() {
+    ++source_;
+    at_ = 0;
+  }
+  void begin_chapter() {
+    result_ = reading_.open(++chapter_);
+    source_ = at_ = 0;
+  }
+
+  Reading& reading_;
+  Result<void> result_;
+  std::size_t chapter_ = 0;
+  std::size_t source_ = 0;
+  std::size_t at_ = 0;
+};
 
 class BundleWriter {
  public:
-  BundleWriter(const Tools& tools, const std::vector<Source>& sources, BundlePlan plan,
-               std::optional<std::size_t>& damaged)
+  BundleWriter(const Tools& tools, Draft draft, std::optional<std::size_t>& damaged)
       : tools_(tools),
-        sources_(sources),
-        plan_(std::move(plan)),
+        draft_(std::move(draft)),
+        reading_(draft_),
         damaged_(damaged),
         extents_(tools.chooser, tools.clock) {}
 
-  Result<WrittenBundle> write(const std::string& name, format::SegmentHeader header,
-                              std::vector<MemberManifest> manifests) {
+  Result<WrittenBundle> write(const std::string& name, format::SegmentHeader header) {
     BELAY_ASSIGN(memory_, os::AlignedMemory::allocate(tools_.portions.write_bytes));
     BELAY_ASSIGN(auto created, store::FileWriter::create(tools_.tier, name));
     file_.emplace(std::move(created));
     file_->lend(memory_.bytes());
-    const format::Rider rider = make_rider(manifests);
+    format::Rider rider;
+    rider.segments = draft_.segments;
+    for (const MemberManifest& manifest : draft_.manifests)
+      rider.manifests.push_back({manifest.rank, manifest.bytes});
     header.encoded = true;
     header.rider_bytes = rider.bytes();
     BELAY_TRY(file_->append(format::encode_segment_header(header)));
-    BELAY_TRY(write_rider(rider, manifests));
-    manifests = {};  // their memory was counted once, and is for extents from here on
-    plan_.entries = {};
+    BELAY_TRY(write_rider(rider));
+    // Their memory was counted once, and is for extents from here on.
+    draft_.manifests = {};
+    reading_.drop_entries();
     BELAY_TRY(write_extents());
-    std::size_t next = 0;
-    BELAY_TRY(format::encode_segment_end(*file_, header, extents_.extents(), plan_.blocks.size(),
-                                         [&] { return entry_of(plan_.blocks[next++]); }));
+    BELAY_TRY(write_end(header));
     written_.file_bytes = file_->offset();
-    written_.raw_bytes = plan_.raw_bytes;
     // Where the kernel has only taken the bytes, making them durable is the writing.
     const std::uint64_t start = tools_.clock.now_ns();
     BELAY_TRY(file_->finish());
@@ -68,41 +156,40 @@ class BundleWriter {
   }
 
  private:
+  const Source& source_of(const PlannedBlock& block) const {
+    return reading_.chapter().sources[block.source];
+  }
   const store::StoredBlock& stored(const PlannedBlock& block) const {
-    return sources_[block.source].blocks[block.block];
+    return source_of(block).blocks[block.block];
   }
-  format::IndexEntry entry_of(const PlannedBlock& block) const {
-    return {stored(block).fingerprint, stored(block).length};
-  }
-
-  format::Rider make_rider(const std::vector<MemberManifest>& manifests) const {
-    format::Rider rider;
-    for (const Source& source : sources_)
-      rider.segments.push_back({source.id, source.block_bytes, source.blocks.size()});
-    for (const MemberManifest& manifest : manifests)
-      rider.manifests.push_back({manifest.rank, manifest.bytes.size()});
-    return rider;
+  /// Among all sources of the bundle.
+  std::size_t number_of(const PlannedBlock& block) const {
+    return reading_.chapter().first_source + block.source;
   }
 
-  Result<void> write_rider(const format::Rider& rider,
-                           const std::vector<MemberManifest>& manifests) {
+  Result<void> write_rider(const format::Rider& rider) {
     BELAY_TRY(file_->append(format::encode_rider_tables(rider)));
-    for (std::size_t i = 0; i < sources_.size(); ++i) {
-      const auto& all = sources_[i].blocks;
-      std::size_t next = 0;
-      BELAY_TRY(format::encode_bundled_blocks(*file_, all.size(), [&] {
-        const store::StoredBlock& block = all[next];
-        return format::BundledBlock{block.fingerprint, block.length, plan_.entries[i][next++]};
-      }));
+    Walk walk(reading_);
+    for (const format::BundledSegment& segment : rider.segments) {
+      BELAY_TRY(format::encode_bundled_blocks(*file_, segment.blocks,
+                                              [&] { return walk.next_of_sources(); }));
+      BELAY_TRY(walk.result());
     }
     const std::vector<std::byte> zeros(rider.manifest_offset(0) - file_->offset());
     BELAY_TRY(file_->append(zeros));
-    for (const MemberManifest& manifest : manifests) BELAY_TRY(file_->append(manifest.bytes));
+    for (const MemberManifest& manifest : draft_.manifests) {
+      const std::uint64_t begin = file_->offset();
+      BELAY_TRY(manifest.copy(*file_));
+      if (file_->offset() - begin != manifest.bytes)
+        return fail(Code::corruption, "the manifest of rank {} has {} bytes instead of {}",
+                    manifest.rank, file_->offset() - begin, manifest.bytes);
+    }
     return {};
   }
 
   Result<void> write_extents() {
-    extents_.reserve(plan_.extents.size());
+    // Of the only chapter. Once extents are on their way, the list is another thread's.
+    extents_.reserve(reading_.chapter().plan.extents.size());
     Conveyor conveyor(
         tools_.encoders, tools_.portions.parcels,
         [this](const store::RawExtent& raw, codec::Workspace& workspace, Bytes room) {
@@ -112,19 +199,37 @@ class BundleWriter {
         [this](const store::RawExtent& raw, const store::EncodedExtent& encoded) {
           return extents_.append(*file_, raw, encoded);
         });
-    for (const PlannedExtent& extent : plan_.extents) {
-      if (tools_.cancelled.load(std::memory_order_relaxed))
-        return fail(Code::invalid_argument, "the session ended before");
-      BELAY_ASSIGN(auto parcel, fetch(extent, conveyor.spare()));
-      BELAY_TRY(conveyor.put(std::move(parcel)));
+    for (std::size_t i = 0; i < draft_.chapters; ++i) {
+      BELAY_TRY(reading_.open(i));
+      BELAY_TRY(put_chapter(conveyor));
     }
     return conveyor.finish();
   }
 
-  Result<Parcel> fetch(const PlannedExtent& extent, Bytes room) {
-    const PlannedVariable& variable = plan_.variable_of(extent);
+  Result<void> put_chapter(Conveyor& conveyor) {
+    const BundlePlan& plan = reading_.chapter().plan;
+    written_.raw_bytes += plan.raw_bytes;
+    for (const PlannedExtent& extent : plan.extents) {
+      if (tools_.cancelled.load(std::memory_order_relaxed))
+        return fail(Code::invalid_argument, "the session ended before");
+      BELAY_ASSIGN(auto parcel, fetch(plan, extent, conveyor.spare()));
+      BELAY_TRY(conveyor.put(std::move(parcel)));
+    }
+    return {};
+  }
+
+  Result<void> write_end(const format::SegmentHeader& header) {
+    Walk walk(reading_);
+    const auto ended =
+        format::encode_segment_end(*file_, header, extents_.extents(), reading_.entries(),
+                                   [&] { return walk.next_of_plans(); });
+    return walk.result() ? ended : walk.result();
+  }
+
+  Result<Parcel> fetch(const BundlePlan& plan, const PlannedExtent& extent, Bytes room) {
+    const PlannedVariable& variable = plan.variable_of(extent);
     Parcel parcel{variable.name, variable.elements, std::move(room), extent.count};
-    const auto blocks = std::span(plan_.blocks).subspan(extent.first, extent.count);
+    const auto blocks = std::span(plan.blocks).subspan(extent.first, extent.count);
     std::uint64_t bytes = 0;
     for (const PlannedBlock& block : blocks) bytes += stored(block).length;
     parcel.raw.resize(bytes);
@@ -139,7 +244,7 @@ class BundleWriter {
       const std::uint64_t begin = stored(blocks[first]).offset;
       const std::uint64_t end = stored(blocks[last - 1]).end();
       pieces.push_back(
-          {blocks[first].source, begin, std::span(parcel.raw).subspan(at, end - begin)});
+          {number_of(blocks[first]), begin, std::span(parcel.raw).subspan(at, end - begin)});
       at += end - begin;
       first = last;
     }
@@ -158,23 +263,17 @@ class BundleWriter {
     std::vector<Fingerprint> found(contents.size());
     tools_.name(contents, found);
     for (std::size_t i = 0; i < blocks.size(); ++i)
-      if (found[i] != stored(blocks[i]).fingerprint)
-        return give_up(
-            blocks[i].source,
-            Error(Code::corruption, fmt::format("{}: the block at byte {} is damaged",
-                                                format::segment_name(sources_[blocks[i].source].id),
-                                                stored(blocks[i]).offset)));
+      if (found[i] != stored(blocks[i]).fingerprint) {
+        damaged_ = number_of(blocks[i]);
+        return fail(Code::corruption, "{}: the block at byte {} is damaged",
+                    format::segment_name(source_of(blocks[i]).id), stored(blocks[i]).offset);
+      }
     return {};
   }
 
-  Unexpected give_up(std::size_t source, const Error& error) {
-    damaged_ = source;
-    return Unexpected(error);
-  }
-
   const Tools& tools_;
-  const std::vector<Source>& sources_;
-  BundlePlan plan_;
+  Draft draft_;
+  Reading reading_;
   std::optional<std::size_t>& damaged_;
   store::ExtentWriter extents_;
   os::AlignedMemory memory_;
@@ -212,12 +311,15 @@ Portions divide_memory(std::uint64_t memory_bytes, std::uint64_t blocks, std::ui
   return portions;
 }
 
+std::uint64_t most_chapter_blocks(std::uint64_t memory_bytes) {
+  // Of tables, half is for those of a chapter on their way: from a rank, and sorted into a plan.
+  return std::max(most_planning_bytes(memory_bytes) / 2 / kPlannedBlockBytes, kLeastChapterBlocks);
+}
+
 Result<WrittenBundle> write_bundle(const Tools& tools, const std::string& name,
-                                   format::SegmentHeader header, const std::vector<Source>& sources,
-                                   BundlePlan plan, std::vector<MemberManifest> manifests,
+                                   format::SegmentHeader header, Draft draft,
                                    std::optional<std::size_t>& damaged) {
-  return BundleWriter(tools, sources, std::move(plan), damaged)
-      .write(name, header, std::move(manifests));
+  return BundleWriter(tools, std::move(draft), damaged).write(name, header);
 }
 
 }  // namespace belay::aggregate

@@ -54,7 +54,18 @@ struct Tools {
 /// A manifest that the bundle carries.
 struct MemberManifest {
   Rank rank = 0;
-  os::PagedVector<std::byte> bytes;
+  std::uint64_t bytes = 0;
+  std::function<Result<void>(ByteSink&)> copy;  ///< called once: appends so many bytes
+};
+
+/// What a bundle has.
+struct Draft {
+  std::vector<format::BundledSegment> segments;  ///< its sources, by rising id
+  std::vector<MemberManifest> manifests;         ///< by rising rank
+  /// The blocks of all sources, in order, are in so many chapters. If there are several, each is
+  /// asked for more than once, and must be the same each time.
+  std::size_t chapters = 1;
+  std::function<Result<Chapter>(std::size_t number)> chapter;
 };
 
 struct WrittenBundle {
@@ -73,11 +84,13 @@ std::uint64_t most_planning_bytes(std::uint64_t memory_bytes);
 Portions divide_memory(std::uint64_t memory_bytes, std::uint64_t blocks, std::uint32_t block_bytes,
                        unsigned encoders);
 
+/// How many blocks a chapter may have where all of them are too many.
+std::uint64_t most_chapter_blocks(std::uint64_t memory_bytes);
+
 /// Writes a file of this name and makes its contents durable; on failure it is worthless, and
 /// `damaged` is set if the file of that source gave wrong bytes.
 Result<WrittenBundle> write_bundle(const Tools& tools, const std::string& name,
-                                   format::SegmentHeader header, const std::vector<Source>& sources,
-                                   BundlePlan plan, std::vector<MemberManifest> manifests,
+                                   format::SegmentHeader header, Draft draft,
                                    std::optional<std::size_t>& damaged);
 
 }  // namespace belay::aggregate

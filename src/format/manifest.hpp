@@ -13,6 +13,8 @@
 
 namespace belay::format {
 
+inline constexpr std::size_t kManifestHeaderBytes = 256;
+
 /// Streams the manifest; large arrays are appended as they lie in memory. The size is a multiple of
 /// kFileAlignment and the checksum covers every byte before it. A manifest that decode_manifest
 /// would refuse is `invalid_argument`, and nothing is appended.

@@ -2,6 +2,7 @@
 #include "base/settings.hpp"
 #include "base/try.hpp"
 #include "format/manifest_layout.hpp"
+#include "format/manifest_stream.hpp"
 #include "format/wire.hpp"
 
 #include <algorithm>
@@ -92,19 +93,31 @@ Result<void> check_regions(Code code, const Manifest& manifest, std::uint64_t bl
   return {};
 }
 
-Result<void> check_holders(Code code, const Manifest& manifest,
-                           std::span<const std::byte> holders) {
+}  // namespace
+
+Result<void> check_holders(Code code, const Manifest& head, std::span<const std::byte> holders) {
   // A loop without an exit is one that compilers turn into vector instructions.
   unsigned char highest = 0;
   for (const std::byte holder : holders)
     highest = std::max(highest, std::to_integer<unsigned char>(holder));
-  const std::size_t holding = manifest.holding_segments();
+  const std::size_t holding = head.holding_segments();
   if (!holders.empty() && highest >= holding)
     return fail(code, "blocks are held by segment {} of {}", highest, holding);
   return {};
 }
 
-}  // namespace
+Result<void> check_footer(std::span<const std::byte> bytes, std::uint64_t file_bytes,
+                          const Checksum128::Value& checksum) {
+  WireReader footer(bytes);
+  const bool magic_fits = footer.text(kMagicBytes) == kManifestFooterMagic;
+  if (!magic_fits || footer.field<std::uint64_t>() != file_bytes)
+    return fail(Code::corruption, "its footer is not that of a manifest of {} bytes", file_bytes);
+  Checksum128::Value stored;
+  stored.low = footer.field<std::uint64_t>();
+  stored.high = footer.field<std::uint64_t>();
+  if (stored != checksum) return damaged("contents");
+  return {};
+}
 
 std::uint32_t format_of(const Manifest& manifest) {
   if (manifest.level != Level{} || manifest.global || manifest.dump) return kCopiesFormat;
@@ -125,11 +138,39 @@ Result<void> check_manifest(Code code, const Manifest& manifest) {
 }
 
 Result<void> check_manifest(Code code, const Manifest& head, std::span<const std::byte> holders) {
+  BELAY_TRY(check_manifest_head(code, head, holders.size()));
+  return check_holders(code, head, holders);
+}
+
+Result<void> check_manifest_head(Code code, const Manifest& head, std::uint64_t blocks) {
   BELAY_TRY(check_header(code, head.origin, head.hash, head.block_bytes));
   BELAY_TRY(check_text(code, "application", head.application));
   BELAY_TRY(check_segments(code, head));
-  BELAY_TRY(check_regions(code, head, holders.size()));
-  return check_holders(code, head, holders);
+  return check_regions(code, head, blocks);
+}
+
+void ManifestCheck::take(std::span<const std::byte> bytes) {
+  taken_bytes_ += bytes.size();
+  // The end is kept back: the checksum does not cover itself.
+  if (bytes.size() >= kManifestFooterBytes) {
+    checksum_.update(end_);
+    const auto covered = bytes.first(bytes.size() - kManifestFooterBytes);
+    checksum_.update(covered);
+    end_.assign(bytes.begin() + static_cast<std::ptrdiff_t>(covered.size()), bytes.end());
+    return;
+  }
+  end_.insert(end_.end(), bytes.begin(), bytes.end());
+  if (end_.size() <= kManifestFooterBytes) return;
+  const auto over = static_cast<std::ptrdiff_t>(end_.size() - kManifestFooterBytes);
+  checksum_.update(std::span(end_).first(static_cast<std::size_t>(over)));
+  end_.erase(end_.begin(), end_.begin() + over);
+}
+
+Result<void> ManifestCheck::finish() {
+  if (end_.size() < kManifestFooterBytes)
+    return fail(Code::corruption, "manifest: {} bytes: the file was cut", taken_bytes_);
+  checksum_.update(std::span(end_).first(kManifestFooterBytes - kManifestChecksumBytes));
+  return within("manifest", check_footer(end_, taken_bytes_, checksum_.digest()));
 }
 
 }  // namespace belay::format

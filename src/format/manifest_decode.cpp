@@ -3,6 +3,7 @@
 
 #include "format/checksum.hpp"
 #include "format/manifest_layout.hpp"
+#include "format/manifest_stream.hpp"
 #include "format/segment.hpp"
 #include "format/wire.hpp"
 
@@ -21,16 +22,8 @@ struct Counts {
 /// Sizes and checksum: after this, bytes may be wrong only by intent.
 Result<void> check_envelope(std::span<const std::byte> file) {
   BELAY_TRY(check_manifest_front(file, file.size()));
-  WireReader footer(file.last(kManifestFooterBytes));
-  const bool magic_fits = footer.text(kMagicBytes) == kManifestFooterMagic;
-  if (!magic_fits || footer.field<std::uint64_t>() != file.size())
-    return fail(Code::corruption, "its footer is not that of a manifest of {} bytes", file.size());
-  Checksum128::Value stored;
-  stored.low = footer.field<std::uint64_t>();
-  stored.high = footer.field<std::uint64_t>();
-  if (stored != Checksum128::of(file.first(file.size() - kManifestChecksumBytes)))
-    return damaged("contents");
-  return {};
+  return check_footer(file.last(kManifestFooterBytes), file.size(),
+                      Checksum128::of(file.first(file.size() - kManifestChecksumBytes)));
 }
 
 Result<void> get_level(WireReader& reader, Manifest& manifest) {
@@ -129,36 +122,49 @@ struct Tables {
   std::span<const std::byte> holders;
 };
 
-Result<Tables> get_blocks(WireReader& reader, std::uint64_t count) {
+/// All but the block tables, before which the reader stands after it.
+Result<Manifest> get_head(WireReader& reader, Counts& counts) {
+  Manifest manifest;
+  BELAY_ASSIGN(counts, get_manifest_header(reader, manifest));
+  // The sizes of regions mean nothing before the block size is known to be one.
+  BELAY_TRY(check_header(Code::corruption, manifest.origin, manifest.hash, manifest.block_bytes));
+  manifest.application = reader.text(counts.application_bytes);
+  BELAY_TRY(get_segments(reader, counts.segments, manifest));
+  BELAY_TRY(get_regions(reader, counts.regions, manifest));
   const std::size_t padding =
       static_cast<std::size_t>(round_up(reader.offset(), kArrayAlignment)) - reader.offset();
   if (!reader.zeros(padding)) return fail(Code::corruption, "padding before blocks is not zero");
-  if (count > reader.remaining() / (sizeof(Fingerprint) + 1))
-    return fail(Code::corruption, "{} blocks do not fit into the file", count);
-  const auto fingerprints = reader.bytes(count * sizeof(Fingerprint));
-  const auto holders = reader.bytes(count);
-  return Tables{fingerprints, holders};
+  return manifest;
+}
+
+/// What the tables take must be there, and nothing else but less than a page of zeros.
+Result<void> check_room(std::uint64_t bytes, std::uint64_t blocks) {
+  if (blocks > bytes / kManifestBlockBytes)
+    return fail(Code::corruption, "{} blocks do not fit into the file", blocks);
+  if (bytes - blocks * kManifestBlockBytes >= kFileAlignment)
+    return fail(Code::corruption, "padding after blocks is too long");
+  return {};
+}
+
+Result<void> check_format(const Counts& counts, const Manifest& head) {
+  if (counts.format == format_of(head)) return {};
+  return fail(Code::corruption, "it is of format {}, but what it says is of format {}",
+              counts.format, format_of(head));
 }
 
 /// All but the block tables, of which it says where they are.
 Result<Manifest> decode(std::span<const std::byte> file, Tables& tables) {
   BELAY_TRY(check_envelope(file));
   WireReader reader(file.first(file.size() - kManifestFooterBytes));
-  Manifest manifest;
-  BELAY_ASSIGN(const Counts counts, get_manifest_header(reader, manifest));
-  // The sizes of regions mean nothing before the block size is known to be one.
-  BELAY_TRY(check_header(Code::corruption, manifest.origin, manifest.hash, manifest.block_bytes));
-  manifest.application = reader.text(counts.application_bytes);
-  BELAY_TRY(get_segments(reader, counts.segments, manifest));
-  BELAY_TRY(get_regions(reader, counts.regions, manifest));
-  BELAY_ASSIGN(tables, get_blocks(reader, counts.blocks));
-  const std::size_t padding = reader.remaining();
-  if (padding >= kFileAlignment || !reader.zeros(padding))
-    return fail(Code::corruption, "padding after blocks is too long or not zero");
+  Counts counts;
+  BELAY_ASSIGN(Manifest manifest, get_head(reader, counts));
+  BELAY_TRY(check_room(reader.remaining(), counts.blocks));
+  tables.fingerprints = reader.bytes(counts.blocks * sizeof(Fingerprint));
+  tables.holders = reader.bytes(counts.blocks);
+  if (!reader.zeros(reader.remaining()))
+    return fail(Code::corruption, "padding after blocks is not zero");
   BELAY_TRY(check_manifest(Code::corruption, manifest, tables.holders));
-  if (counts.format != format_of(manifest))
-    return fail(Code::corruption, "it is of format {}, but what it says is of format {}",
-                counts.format, format_of(manifest));
+  BELAY_TRY(check_format(counts, manifest));
   return manifest;
 }
 
@@ -171,6 +177,39 @@ Result<void> check_manifest_front(std::span<const std::byte> front, std::uint64_
   if (header.field<std::uint64_t>() != file_bytes || file_bytes % kFileAlignment != 0)
     return fail(Code::corruption, "{} bytes: the file was cut or extended", file_bytes);
   return {};
+}
+
+Result<std::uint64_t> manifest_front_bytes(std::span<const std::byte> header,
+                                           std::uint64_t file_bytes) {
+  BELAY_TRY(check_manifest_front(header, file_bytes));
+  WireReader reader(header);
+  Manifest ignored;
+  BELAY_ASSIGN(const Counts counts, get_manifest_header(reader, ignored));
+  if (file_bytes < kManifestHeaderBytes + kManifestFooterBytes ||
+      counts.blocks >
+          (file_bytes - kManifestHeaderBytes - kManifestFooterBytes) / kManifestBlockBytes)
+    return fail(Code::corruption, "manifest: {} blocks do not fit into the file", counts.blocks);
+  return file_bytes - kManifestFooterBytes - counts.blocks * kManifestBlockBytes;
+}
+
+Result<ManifestHead> decode_manifest_head(std::span<const std::byte> front,
+                                          std::uint64_t file_bytes) {
+  BELAY_TRY(check_manifest_front(front, file_bytes));
+  WireReader reader(front);
+  Counts counts;
+  ManifestHead decoded;
+  BELAY_ASSIGN(decoded.head, within("manifest", get_head(reader, counts)));
+  decoded.blocks = counts.blocks;
+  decoded.fingerprints_offset = reader.offset();
+  if (decoded.fingerprints_offset > file_bytes - kManifestFooterBytes)
+    return fail(Code::corruption, "manifest: the file was cut");
+  BELAY_TRY(within(
+      "manifest",
+      check_room(file_bytes - kManifestFooterBytes - decoded.fingerprints_offset, decoded.blocks)));
+  BELAY_TRY(
+      within("manifest", check_manifest_head(Code::corruption, decoded.head, decoded.blocks)));
+  BELAY_TRY(within("manifest", check_format(counts, decoded.head)));
+  return decoded;
 }
 
 Result<Manifest> decode_manifest(std::span<const std::byte> file) {

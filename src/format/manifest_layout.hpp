@@ -5,6 +5,7 @@
 #include <belay/result.hpp>
 
 #include "base/nouns.hpp"
+#include "format/checksum.hpp"
 
 #include <array>
 #include <cstddef>
@@ -15,7 +16,6 @@ namespace belay::format {
 
 inline constexpr std::string_view kManifestMagic = "BELAYMAN";
 inline constexpr std::string_view kManifestFooterMagic = "NAMYALEB";
-inline constexpr std::size_t kManifestHeaderBytes = 256;
 inline constexpr std::size_t kManifestReservedBytes = 10;
 inline constexpr std::size_t kManifestFooterBytes = 32;
 inline constexpr std::size_t kManifestChecksumBytes = 16;
@@ -23,6 +23,8 @@ inline constexpr std::size_t kSegmentRefBytes = 32;
 inline constexpr std::size_t kRegionFixedBytes = 16;
 inline constexpr std::size_t kArrayAlignment = 16;
 inline constexpr std::size_t kMaxDimensions = 255;
+/// In the tables: a fingerprint and a holder.
+inline constexpr std::size_t kManifestBlockBytes = sizeof(Fingerprint) + 1;
 
 // Flags of the header.
 inline constexpr std::uint8_t kManifestGlobal = 1;
@@ -49,6 +51,10 @@ inline constexpr std::array kLedgerFields = {
 };
 static_assert(sizeof(Ledger) == 8 * kLedgerFields.size(), "a field of the ledger is not written");
 
+/// `bytes` are the last of a file of which this is the checksum.
+Result<void> check_footer(std::span<const std::byte> bytes, std::uint64_t file_bytes,
+                          const Checksum128::Value& checksum);
+
 /// The lowest version of the format that can express it.
 std::uint32_t format_of(const Manifest& manifest);
 
@@ -56,5 +62,7 @@ std::uint32_t format_of(const Manifest& manifest);
 Result<void> check_manifest(Code code, const Manifest& manifest);
 /// The same where the block tables are elsewhere: as many fingerprints as these holders.
 Result<void> check_manifest(Code code, const Manifest& head, std::span<const std::byte> holders);
+/// Without the holders, which check_holders() looks at.
+Result<void> check_manifest_head(Code code, const Manifest& head, std::uint64_t blocks);
 
 }  // namespace belay::format

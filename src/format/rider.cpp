@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kMagic = "BELAYRDR";
 constexpr std::size_t kSegmentBytes = 32;
 constexpr std::size_t kManifestBytes = 16;
-constexpr std::size_t kBlockBytes = 24;
+constexpr std::size_t kBlockBytes = kBundledBlockBytes;
 constexpr std::size_t kChecksumBytes = 8;
 
 std::uint64_t tables_of(std::uint64_t segments, std::uint64_t manifests) {
@@ -186,27 +186,41 @@ Result<void> encode_bundled_blocks(ByteSink& sink, std::uint64_t blocks,
   return sink.append(bytes);
 }
 
+Result<void> BundledBlocksCheck::take(std::span<const std::byte> bytes,
+                                      const std::function<void(const BundledBlock&)>& take_block) {
+  checksum_.update(bytes);
+  WireReader reader(bytes);
+  while (reader.remaining() >= kBundledBlockBytes) {
+    BundledBlock block;
+    block.fingerprint.low = reader.field<std::uint64_t>();
+    block.fingerprint.high = reader.field<std::uint64_t>();
+    block.length = reader.field<std::uint32_t>();
+    block.entry = reader.field<std::uint32_t>();
+    if (block.length == 0 || block.length > block_bytes_ ||
+        (block.entry != kNotInBundle && block.entry >= entries_))
+      return fail(Code::corruption, "rider: a block is not where it should be");
+    take_block(block);
+  }
+  return {};
+}
+
+Result<void> BundledBlocksCheck::finish(std::span<const std::byte> checksum) {
+  if (WireReader(checksum).field<std::uint64_t>() != checksum_.digest())
+    return damaged("rider: blocks of a segment");
+  return {};
+}
+
 Result<std::vector<BundledBlock>> decode_bundled_blocks(std::span<const std::byte> bytes,
                                                         const BundledSegment& segment,
                                                         std::uint64_t entries) {
   if (bytes.size() != Rider::blocks_bytes(segment.blocks))
     return fail(Code::corruption, "rider: the file was cut");
-  WireReader reader(bytes);
   std::vector<BundledBlock> blocks;
   blocks.reserve(segment.blocks);
-  bool sane = true;
-  for (std::uint64_t i = 0; i < segment.blocks; ++i) {
-    BundledBlock& block = blocks.emplace_back();
-    block.fingerprint.low = reader.field<std::uint64_t>();
-    block.fingerprint.high = reader.field<std::uint64_t>();
-    block.length = reader.field<std::uint32_t>();
-    block.entry = reader.field<std::uint32_t>();
-    sane = sane && block.length > 0 && block.length <= segment.block_bytes &&
-           (block.entry == kNotInBundle || block.entry < entries);
-  }
-  if (reader.field<std::uint64_t>() != checksum64(bytes.first(bytes.size() - kChecksumBytes)))
-    return damaged("rider: blocks of a segment");
-  if (!sane) return fail(Code::corruption, "rider: a block is not where it should be");
+  BundledBlocksCheck check(segment, entries);
+  BELAY_TRY(check.take(bytes.first(bytes.size() - kChecksumBytes),
+                       [&](const BundledBlock& block) { blocks.push_back(block); }));
+  BELAY_TRY(check.finish(bytes.last(kChecksumBytes)));
   return blocks;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/bytes.hpp"
 #include "base/nouns.hpp"
+#include "format/checksum.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -76,7 +77,24 @@ Result<Rider> decode_rider_tables(std::span<const std::byte> tables, std::uint64
 /// the caller need not hold them.
 Result<void> encode_bundled_blocks(ByteSink& sink, std::uint64_t blocks,
                                    const std::function<BundledBlock()>& next);
-/// `entries` are those of the bundle's index.
+/// What comes out of that, in pieces: whole blocks, any number at a time, in order.
+class BundledBlocksCheck {
+ public:
+  /// `entries` are those of the bundle's index.
+  BundledBlocksCheck(const BundledSegment& segment, std::uint64_t entries)
+      : block_bytes_(segment.block_bytes), entries_(entries) {}
+  Result<void> take(std::span<const std::byte> bytes,
+                    const std::function<void(const BundledBlock&)>& take_block);
+  /// All came, and these are the last bytes. What was taken may be believed only then.
+  Result<void> finish(std::span<const std::byte> checksum);
+
+ private:
+  const std::uint32_t block_bytes_;
+  const std::uint64_t entries_;
+  Checksum64 checksum_;
+};
+inline constexpr std::size_t kBundledBlockBytes = 24;
+/// The same at once.
 Result<std::vector<BundledBlock>> decode_bundled_blocks(std::span<const std::byte> bytes,
                                                         const BundledSegment& segment,
                                                         std::uint64_t entries);

@@ -2,6 +2,7 @@
 #include "format/segment.hpp"
 
 #include "format/checksum.hpp"
+#include "format/index_stream.hpp"
 #include "format/segment_check.hpp"
 #include "format/wire.hpp"
 
@@ -12,8 +13,8 @@ constexpr std::string_view kHeaderMagic = "BELAYSEG";
 constexpr std::string_view kFooterMagic = "GESYALEB";
 constexpr std::size_t kHeaderReservedBytes = 7;
 constexpr std::size_t kHeaderSpareBytes = 40;
-constexpr std::size_t kExtentBytes = 40;
-constexpr std::size_t kEntryBytes = 20;
+constexpr std::size_t kExtentBytes = kIndexExtentBytes;
+constexpr std::size_t kEntryBytes = kIndexEntryBytes;
 constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kFlushBytes = 64 << 10;
 /// Keeps sums of sizes far from overflow.
@@ -110,6 +111,25 @@ std::vector<std::byte> encode_segment_footer(const SegmentFooter& footer) {
   writer.field(footer.header_checksum);
   writer.field(checksum64(bytes));
   return bytes;
+}
+
+Result<void> check_same_file(const SegmentFooter& footer, const SegmentHeader& header) {
+  if (format_of(footer) == format_of(header) && footer.header_checksum == header_checksum(header))
+    return {};
+  return fail(Code::corruption, "segment: header and footer are of different files");
+}
+
+Result<std::vector<Extent>> get_extents(std::span<const std::byte> bytes,
+                                        const SegmentFooter& footer, const SegmentHeader& header) {
+  WireReader reader(bytes);
+  std::vector<Extent> extents;
+  extents.reserve(footer.extents);
+  for (std::uint64_t i = 0; i < footer.extents; ++i) {
+    BELAY_ASSIGN(const Extent extent, get_extent(reader));
+    extents.push_back(extent);
+  }
+  BELAY_TRY(check_extents(Code::corruption, extents, footer, header.rider_bytes));
+  return extents;
 }
 
 }  // namespace
@@ -234,18 +254,8 @@ Result<std::vector<Extent>> decode_segment_extents(std::span<const std::byte> by
                 "segment index of {} bytes is too short for {} extents and {} entries",
                 bytes.size(), footer.extents, footer.entries);
   if (footer.index_checksum != checksum64(bytes)) return damaged("segment index");
-  if (format_of(footer) != format_of(header) || footer.header_checksum != header_checksum(header))
-    return fail(Code::corruption, "segment: header and footer are of different files");
-
-  WireReader reader(bytes);
-  std::vector<Extent> extents;
-  extents.reserve(footer.extents);
-  for (std::uint64_t i = 0; i < footer.extents; ++i) {
-    BELAY_ASSIGN(const Extent extent, get_extent(reader));
-    extents.push_back(extent);
-  }
-  BELAY_TRY(check_extents(Code::corruption, extents, footer, header.rider_bytes));
-  return extents;
+  BELAY_TRY(check_same_file(footer, header));
+  return get_extents(bytes, footer, header);
 }
 
 Result<void> decode_segment_entries(std::span<const std::byte> bytes, const SegmentFooter& footer,
@@ -261,6 +271,40 @@ Result<void> decode_segment_entries(std::span<const std::byte> bytes, const Segm
   if (!reader.zeros(reader.remaining()))
     return fail(Code::corruption, "segment index: padding is not zero");
   return {};
+}
+
+Result<void> IndexCheck::take_extents(std::span<const std::byte> bytes) {
+  BELAY_TRY(check_same_file(footer_, header_));
+  checksum_.update(bytes);
+  BELAY_ASSIGN(extents_, get_extents(bytes, footer_, header_));
+  checker_.emplace(Code::corruption, extents_, header_.block_bytes);
+  return {};
+}
+
+Result<void> IndexCheck::take_entries(std::span<const std::byte> bytes,
+                                      const std::function<void(const IndexEntry&)>& take) {
+  checksum_.update(bytes);
+  WireReader reader(bytes);
+  while (reader.remaining() >= kEntryBytes) {
+    const IndexEntry entry = get_entry(reader);
+    BELAY_TRY(checker_->check(entry));
+    take(entry);
+  }
+  return {};
+}
+
+Result<void> IndexCheck::finish(std::span<const std::byte> padding) {
+  checksum_.update(padding);
+  if (footer_.index_checksum != checksum_.digest()) return damaged("segment index");
+  if (!WireReader(padding).zeros(padding.size()))
+    return fail(Code::corruption, "segment index: padding is not zero");
+  return {};
+}
+
+void take_index_entries(std::span<const std::byte> bytes,
+                        const std::function<void(const IndexEntry&)>& take) {
+  WireReader reader(bytes);
+  while (reader.remaining() >= kEntryBytes) take(get_entry(reader));
 }
 
 Result<SegmentIndex> decode_segment_index(std::span<const std::byte> bytes,

@@ -16,15 +16,9 @@ Bundling::Bundling(Equipment& equipment, std::shared_ptr<Flight> flight,
       set_(std::move(set)) {}
 
 Result<OwnShare> Bundling::make_share() {
-  const auto stored = voyage_->stored();
+  auto stored = voyage_->stored();
   BELAY_TRY(flight_->check_held(stored));
-  std::vector<std::span<const std::byte>> blocks;
-  std::vector<Fingerprint> fingerprints;
-  for (const UnsafeBlock& block : stored) {
-    blocks.push_back(block.bytes);
-    fingerprints.push_back(flight_->manifest->fingerprints[block.block]);
-  }
-  return OwnShare::of_memory(*flight_->manifest, blocks, fingerprints);
+  return hold_share(*flight_->manifest, std::move(stored));
 }
 
 DrainReport Bundling::drain() {

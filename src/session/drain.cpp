@@ -23,6 +23,11 @@ constexpr std::uint64_t kLetters = 16;
 constexpr std::uint64_t kLeastLetter = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMostLetter = std::uint64_t{4} << 20;
 
+/// Of tables, in a letter.
+std::uint64_t part_bytes(std::uint64_t memory_bytes) {
+  return std::clamp(memory_bytes / kLetters, kLeastLetter, kMostLetter);
+}
+
 std::vector<std::byte> failure(const Error& error) {
   std::vector<std::byte> bytes;
   format::WireWriter writer(bytes);
@@ -83,41 +88,60 @@ void Drain::land(DrainReport report) {
   finished_.store(true, std::memory_order_release);
 }
 
-Result<OwnShare> Drain::open_share(Rank rank) {
+Result<OwnShare> Drain::look_at_files(Rank rank) {
   Origin origin = version_.origin;
   origin.rank = rank;
   return within_memory([&] {
-    return OwnShare::open({places_.nodes, places_.sight, places_.log}, origin, work_.tasks,
-                          report_.damaged);
+    return open_share({places_.nodes, places_.sight, places_.log, places_.memory_bytes}, origin,
+                      work_.tasks, report_.damaged);
   });
 }
 
+ShareReader Drain::reader_of(Rank rank) {
+  OwnShare& own = *own_.at(rank);
+  return {rank, own.head(), part_bytes(places_.memory_bytes),
+          [this, &own](std::uint64_t begin, std::uint64_t most) {
+            return own.part(begin, most, reader_);
+          }};
+}
+
+ShareReader Drain::reader_of(Rank rank, ShareHead head) {
+  return {rank, std::move(head), part_bytes(places_.memory_bytes),
+          [this, rank](std::uint64_t begin, std::uint64_t most) {
+            return ask_part(rank, begin, most);
+          }};
+}
+
 Result<void> Drain::drain_node() {
-  const std::uint64_t most = aggregate::most_planning_bytes(places_.memory_bytes);
-  std::vector<DrainShare> shares;
-  std::uint64_t planning = 0;
+  std::vector<ShareReader> group;
   for (const Rank rank : work_.set.members) {
-    auto opened = open_share(rank);
-    if (opened && !shares.empty() && planning + opened->share().planning_bytes() > most) {
-      (void)OwnShare(*std::move(opened));  // until the others are written
-      BELAY_TRY(write(std::exchange(shares, {})));
-      own_.clear();
-      planning = 0;
-      opened = open_share(rank);
-    }
+    auto opened = look_at_files(rank);
     if (!opened) return Unexpected(opened.error());
-    planning += opened->share().planning_bytes();
-    shares.push_back(opened->take_share());
     own_.insert_or_assign(rank, std::move(opened));
+    BELAY_TRY(add_or_write(group, reader_of(rank)));
   }
-  return shares.empty() ? Result<void>{} : write(std::move(shares));
+  return group.empty() ? Result<void>{} : write(group);
+}
+
+Result<void> Drain::add_or_write(std::vector<ShareReader>& group, ShareReader share) {
+  std::uint64_t planning = share.head().planning_bytes();
+  for (const ShareReader& each : group) planning += each.head().planning_bytes();
+  if (!group.empty() && planning > aggregate::most_planning_bytes(places_.memory_bytes)) {
+    BELAY_TRY(write(group));
+    // What this rank answers about itself stays until the end.
+    for (const ShareReader& written : group)
+      if (places_.group == nullptr) own_.erase(written.rank());
+    group.clear();
+  }
+  group.push_back(std::move(share));
+  return {};
 }
 
 Result<void> Drain::drain_across() {
   // Nobody is asked before all can answer: to look at what the tier has may take long.
   auto& own = own_.at(version_.origin.rank);
   auto looked = brought_ ? Result<void>{} : in_step([&]() -> Result<void> {
-    own = open_share(version_.origin.rank);
+    own = look_at_files(version_.origin.rank);
     return {};
   });
   if (!looked && looked.error().code() == Code::peer_lost) return looked;
@@ -126,8 +150,10 @@ Result<void> Drain::drain_across() {
   return in_step([&]() -> Result<void> {
     if (!own) return Unexpected(own.error());
     if (work_.set.members.empty()) return {};
-    BELAY_ASSIGN(auto coming, ask_heads());
-    return write_all(std::move(coming));
+    BELAY_ASSIGN(auto others, ask_heads());
+    std::vector<ShareReader> group = {reader_of(version_.origin.rank)};
+    for (ShareReader& share : others) BELAY_TRY(add_or_write(group, std::move(share)));
+    return write(group);
   });
 }
 
@@ -151,57 +177,28 @@ Result<Letters> Drain::ask(const Letters& questions) {
   return answers ? *std::move(answers) : Letters{};  // who asks is busy, and so gets answers
 }
 
-Result<std::map<Rank, ComingShare>> Drain::ask_heads() {
+Result<std::vector<ShareReader>> Drain::ask_heads() {
   Letters questions;
   for (const Rank rank : work_.set.members)
     if (rank != version_.origin.rank) questions[rank] = {static_cast<std::byte>(Ask::share)};
   BELAY_ASSIGN(const Letters answers, ask(questions));
-  std::map<Rank, ComingShare> coming;
+  std::vector<ShareReader> shares;
   for (const auto& [rank, letter] : questions) {
-    BELAY_ASSIGN(const auto head, unwrap(rank, answers.at(rank)));
-    BELAY_ASSIGN(auto share, ComingShare::decode_head(head));
-    coming.emplace(rank, std::move(share));
-  }
-  return coming;
-}
-
-Result<void> Drain::write_all(std::map<Rank, ComingShare> coming) {
-  const std::uint64_t most = aggregate::most_planning_bytes(places_.memory_bytes);
-  // This rank's own is here anyhow, and comes first.
-  std::uint64_t planning = own_.at(version_.origin.rank)->share().planning_bytes();
-  std::map<Rank, ComingShare> next;
-  for (auto& [rank, share] : coming) {
-    if (planning > 0 && planning + share.planning_bytes() > most) {
-      BELAY_ASSIGN(auto shares, gather_shares(std::exchange(next, {})));
-      BELAY_TRY(write(std::move(shares)));
-      planning = 0;
-    }
-    planning += share.planning_bytes();
-    next.emplace(rank, std::move(share));
-  }
-  BELAY_ASSIGN(auto shares, gather_shares(std::move(next)));
-  return write(std::move(shares));
-}
-
-Result<std::vector<DrainShare>> Drain::gather_shares(std::map<Rank, ComingShare> coming) {
-  std::vector<DrainShare> shares;
-  auto& own = own_.at(version_.origin.rank);
-  // It brings a manifest, whatever else.
-  if (!own->share().manifest_bytes.empty()) shares.push_back(own->take_share());
-  const std::uint64_t part = std::clamp(places_.memory_bytes / kLetters, kLeastLetter, kMostLetter);
-  for (auto& [rank, share] : coming) {
-    while (!share.complete()) {
-      Letters question;
-      format::WireWriter writer(question[rank]);
-      writer.field(static_cast<std::uint8_t>(Ask::part));
-      writer.pair(share.taken(), part);
-      BELAY_ASSIGN(const Letters answers, ask(question));
-      BELAY_ASSIGN(const auto bytes, unwrap(rank, answers.at(rank)));
-      BELAY_TRY(share.take(bytes));
-    }
-    shares.push_back(share.release());
+    BELAY_ASSIGN(const auto bytes, unwrap(rank, answers.at(rank)));
+    BELAY_ASSIGN(auto head, ShareHead::decode(bytes));
+    shares.push_back(reader_of(rank, std::move(head)));
   }
   return shares;
+}
+
+Result<std::vector<std::byte>> Drain::ask_part(Rank rank, std::uint64_t begin, std::uint64_t most) {
+  Letters question;
+  format::WireWriter writer(question[rank]);
+  writer.field(static_cast<std::uint8_t>(Ask::part));
+  writer.pair(begin, most);
+  BELAY_ASSIGN(const Letters answers, ask(question));
+  BELAY_ASSIGN(const auto bytes, unwrap(rank, answers.at(rank)));
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
 std::vector<std::byte> Drain::answer(std::span<const std::byte> question) {
@@ -222,14 +219,15 @@ std::vector<std::byte> Drain::look_up(std::span<const std::byte> question) {
   format::WireReader reader(question);
   const auto about = static_cast<Ask>(reader.field<std::uint8_t>());
   if (about == Ask::share) {
-    writer.bytes(own->share().encode_head());
+    writer.bytes(own->head().encode());
     return bytes;
   }
   if (about == Ask::part) {
     const auto begin = reader.field<std::uint64_t>();
     const auto most = reader.field<std::uint64_t>();
-    writer.bytes(own->share().encode_part(begin, most));
-    if (begin + bytes.size() - 1 == own->share().parts_bytes()) (void)own->take_share();
+    const auto part = own->part(begin, most, answers_);
+    if (!part) return failure(part.error());
+    writer.bytes(*part);
     return bytes;
   }
   while (reader.remaining() > 0) {
@@ -253,7 +251,7 @@ Result<void> Drain::read(std::span<const aggregate::Piece> pieces,
                          std::optional<std::size_t>& damaged) {
   std::map<Rank, std::vector<aggregate::Piece>> remote;
   for (const aggregate::Piece& piece : pieces) {
-    const aggregate::Source& source = sources_[piece.source];
+    const BundleDraft::Source& source = sources_[piece.source];
     const auto own = own_.find(source.keeper);
     if (own == own_.end()) {
       remote[source.keeper].push_back(piece);
@@ -305,27 +303,10 @@ void Drain::note_damaged(const SegmentId& id) {
     if (task.id == id) report_.damaged.push_back({id, FileKind::segment, task.place});
 }
 
-Result<void> Drain::write(std::vector<DrainShare> shares) {
-  sources_ = {};
-  source_places_ = {};
-  std::vector<format::ManifestView> manifests;
-  std::vector<aggregate::MemberManifest> carried;
-  std::uint64_t blocks = 0;
-  for (DrainShare& share : shares) {
-    BELAY_ASSIGN(auto manifest, format::view_manifest(share.manifest_bytes));
-    carried.push_back({manifest.head().origin.rank, std::move(share.manifest_bytes)});
-    manifests.push_back(std::move(manifest));
-    for (const aggregate::Source& source : share.sources) blocks += source.blocks.size();
-    std::move(share.sources.begin(), share.sources.end(), std::back_inserter(sources_));
-    source_places_.insert(share.places.begin(), share.places.end());
-  }
-  shares = {};
-  std::sort(sources_.begin(), sources_.end(),
-            [](const auto& a, const auto& b) { return a.id < b.id; });
-  const auto portions = aggregate::divide_memory(places_.memory_bytes, blocks, version_.block_bytes,
-                                                 places_.encoders);
-  auto plan = aggregate::plan_bundle(sources_, manifests, portions.extent_bytes, places_.match);
-  manifests = {};
+Result<void> Drain::write(std::vector<ShareReader>& group) {
+  BELAY_ASSIGN(BundleDraft draft, make_draft(group, {places_.memory_bytes, version_.block_bytes,
+                                                     places_.encoders, places_.match}));
+  sources_ = std::move(draft.sources);
   const aggregate::Tools tools{
       places_.global,
       places_.chooser,
@@ -337,24 +318,23 @@ Result<void> Drain::write(std::vector<DrainShare> shares) {
         return read(pieces, damaged);
       },
       places_.encoders,
-      portions,
+      draft.portions,
       cancelled_};
-  const SegmentId id{version_.origin.key, carried.front().rank};
+  const SegmentId id{version_.origin.key, group.front().rank()};
   const std::string name = format::bundle_name(id);
   const std::string temporary = format::temporary_name(name);
   (void)places_.global.remove(temporary);  // left by a drain that did not end
   format::SegmentHeader header{version_.origin, version_.hash, version_.block_bytes};
   header.origin.rank = id.rank;
   vote::KeptBundle made{id, {}, true};
-  for (const aggregate::Source& source : sources_) made.segments.push_back(source.id);
+  for (const BundleDraft::Source& source : sources_) made.segments.push_back(source.id);
   report_.bundles.reserve(report_.bundles.size() + 1);
   const bool early = planted(Mistake::drain_early);
   std::optional<std::size_t> damaged;
-  auto written = aggregate::write_bundle(tools, early ? name : temporary, header, sources_,
-                                         std::move(plan), std::move(carried), damaged);
+  auto written = aggregate::write_bundle(tools, early ? name : temporary, header,
+                                         std::move(draft.draft), damaged);
   if (damaged)
-    report_.damaged.push_back(
-        {sources_[*damaged].id, FileKind::segment, source_places_.at(sources_[*damaged].id)});
+    report_.damaged.push_back({sources_[*damaged].id, FileKind::segment, sources_[*damaged].place});
   Result<void> done;
   if (!written) done = Unexpected(written.error());
   if (written && !early) done = publish(temporary, name);

@@ -16,9 +16,11 @@
 #include "comm/group.hpp"
 #include "fingerprint/hasher.hpp"
 #include "os/clock.hpp"
+#include "session/bundle_draft.hpp"
 #include "session/drain_share.hpp"
 #include "session/inquiry.hpp"
 #include "session/needs_wire.hpp"
+#include "session/share_reader.hpp"
 #include "store/tier.hpp"
 #include "vote/survey.hpp"
 
@@ -107,33 +109,35 @@ class Drain {
   Result<void> drain_across();
   /// Collective. Does `work`, and answers others until all have done theirs.
   Result<void> in_step(const std::function<Result<void>()>& work);
-  Result<OwnShare> open_share(Rank rank);
-  /// What these members bring, asked for in parts.
-  Result<std::vector<DrainShare>> gather_shares(std::map<Rank, ComingShare> coming);
+  Result<OwnShare> look_at_files(Rank rank);
+  /// Of a rank whose files this one reads; or of another, who has told this much of it.
+  ShareReader reader_of(Rank rank);
+  ShareReader reader_of(Rank rank, ShareHead head);
   /// What the other members will bring.
-  Result<std::map<Rank, ComingShare>> ask_heads();
-  Result<void> write_all(std::map<Rank, ComingShare> coming);
+  Result<std::vector<ShareReader>> ask_heads();
+  Result<std::vector<std::byte>> ask_part(Rank rank, std::uint64_t begin, std::uint64_t most);
   Result<Letters> ask(const Letters& questions);
   std::vector<std::byte> answer(std::span<const std::byte> question);
   std::vector<std::byte> look_up(std::span<const std::byte> question);
   Result<void> read(std::span<const aggregate::Piece> pieces, std::optional<std::size_t>& damaged);
   Result<void> read_remote(Rank keeper, std::span<const aggregate::Piece> pieces,
                            std::span<const std::byte> bytes, std::optional<std::size_t>& damaged);
-  /// One bundle.
-  Result<void> write(std::vector<DrainShare> shares);
+  /// Adds one to `group`, which is written before if its tables would not fit beside the others.
+  Result<void> add_or_write(std::vector<ShareReader>& group, ShareReader share);
+  /// One bundle. A rank that is too large for memory is alone.
+  Result<void> write(std::vector<ShareReader>& group);
   Result<void> publish(const std::string& temporary, const std::string& name);
   void note_damaged(const SegmentId& id);
 
   DrainPlaces places_;
   DrainedVersion version_;
   DrainWork work_;
-  std::map<Rank, Result<OwnShare>> own_;  ///< of ranks whose files this one reads
-  bool brought_ = false;                  ///< there are no files to be looked at
-  std::optional<Errand> errand_;          ///< under way, where this rank may have a thread
-  store::PageReader reader_;              ///< of the work
-  store::PageReader answers_;             ///< of whoever answers
-  std::vector<aggregate::Source> sources_;
-  std::map<SegmentId, catalog::Whereabouts::Place> source_places_;
+  std::map<Rank, Result<OwnShare>> own_;      ///< of ranks whose files this one reads
+  bool brought_ = false;                      ///< there are no files to be looked at
+  std::optional<Errand> errand_;              ///< under way, where this rank may have a thread
+  store::PageReader reader_;                  ///< of the work
+  store::PageReader answers_;                 ///< of whoever answers
+  std::vector<BundleDraft::Source> sources_;  ///< of the bundle that is written
   DrainReport report_;
   std::atomic<bool> cancelled_ = false;
   std::atomic<bool> finished_ = false;

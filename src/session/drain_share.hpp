@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one rank brings to its set's bundle: its manifest, and the segments that it looks after.
+// Their tables may be larger than memory, so they are told in parts, from the files themselves.
 #pragma once
 
 #include <belay/result.hpp>
 
-#include "aggregate/bundle_plan.hpp"
 #include "base/log.hpp"
 #include "base/nouns.hpp"
 #include "catalog/whereabouts.hpp"
-#include "format/manifest.hpp"
-#include "os/paged_vector.hpp"
+#include "session/flight.hpp"
 #include "session/needs_wire.hpp"
 #include "store/pages.hpp"
-#include "store/segment_file.hpp"
+#include "store/segment_table.hpp"
 #include "store/tier.hpp"
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace belay::session {
@@ -36,79 +34,103 @@ struct DrainTask {
   std::vector<std::string> copied;        ///< directories of the global tier that have blocks of it
 };
 
+/// A segment with blocks that the tier lacks.
+struct SharedSegment {
+  SegmentId id;
+  catalog::Whereabouts::Place place = 0;
+  std::uint32_t block_bytes = 0;
+  std::uint64_t blocks = 0;  ///< all that it has
+};
+
+/// What a share is, in a few words.
+struct ShareHead {
+  std::uint64_t manifest_bytes = 0;
+  std::vector<SharedSegment> segments;  ///< by rising id
+
+  std::uint64_t blocks() const;
+  /// What it takes of memory while its bundle is planned.
+  std::uint64_t planning_bytes() const;
+  /// Where blocks of a segment begin among its parts: first comes the manifest, then they do.
+  std::uint64_t offset_of(std::size_t segment, std::uint64_t block) const;
+
+  std::vector<std::byte> encode() const;
+  static Result<ShareHead> decode(std::span<const std::byte> bytes);
+};
+
+/// A block as parts tell of it.
+struct SharedBlock {
+  store::StoredBlock stored;
+  bool needed = false;       ///< by the bundle
+  std::uint32_t region = 0;  ///< of the manifest, if that is known
+
+  static constexpr std::uint64_t kBytes = 33;  ///< in a part
+};
+/// `bytes` are whole blocks of a part.
+void decode_blocks(std::span<const std::byte> bytes,
+                   const std::function<void(const SharedBlock&)>& take);
+
+/// From which block on they are of which region.
+struct RegionRun {
+  std::uint64_t first = 0;
+  std::uint32_t region = 0;
+};
+
+/// As the rank itself sees it, or one that reads the files of the same node. Takes a bit for each
+/// block, and little else. One thread at a time.
+class OwnShare {
+ public:
+  /// What a segment is told from. The functions may be called again and again.
+  struct Segment {
+    SharedSegment head;
+    std::vector<bool> needed;     ///< by block
+    std::vector<RegionRun> runs;  ///< by rising block
+    /// Its blocks [first, first + count), in order.
+    std::function<Result<void>(std::uint64_t first, std::uint64_t count, store::PageReader& reader,
+                               const store::SegmentTable::Take&)>
+        tell;
+    /// Bytes of blocks, as these say where they are.
+    std::function<Result<void>(std::uint64_t begin, std::span<std::byte> into,
+                               store::PageReader& reader)>
+        read;
+  };
+  /// Bytes of the manifest.
+  using ReadManifest = std::function<Result<void>(std::uint64_t begin, std::span<std::byte> into,
+                                                  store::PageReader& reader)>;
+
+  /// `segments` by rising id.
+  OwnShare(std::uint64_t manifest_bytes, ReadManifest manifest, std::vector<Segment> segments);
+
+  const ShareHead& head() const { return head_; }
+  /// About `most` bytes of its parts, from `begin` on: some of the manifest, or whole blocks.
+  Result<std::vector<std::byte>> part(std::uint64_t begin, std::uint64_t most,
+                                      store::PageReader& reader);
+  /// Bytes of a segment, as its blocks say where they are.
+  Result<void> read(const SegmentId& id, std::uint64_t begin, std::span<std::byte> into,
+                    store::PageReader& reader);
+
+ private:
+  static Result<void> add_blocks(Segment& segment, std::uint64_t first, std::uint64_t count,
+                                 store::PageReader& reader, std::vector<std::byte>& part);
+
+  ShareHead head_;
+  ReadManifest manifest_;
+  std::vector<Segment> segments_;
+};
+
 /// Where a rank's files are, and what is on the global tier.
 struct DrainSources {
   store::Tier& nodes;  ///< where manifests and segments are
   store::Tier& sight;  ///< all of the global tier can be read here
   Log& log;
+  std::uint64_t memory_bytes = 0;  ///< to find out what is needed
 };
+/// `origin` is that of the manifest. `tasks` of other keepers are left out. Segments that cannot be
+/// read are added to `damaged`.
+Result<OwnShare> open_share(const DrainSources& from, const Origin& origin,
+                            const std::vector<DrainTask>& tasks, std::vector<LostFile>& damaged);
 
-/// As aggregators see it.
-struct DrainShare {
-  os::PagedVector<std::byte> manifest_bytes;
-  std::vector<aggregate::Source> sources;                   ///< with blocks that the tier lacks
-  std::map<SegmentId, catalog::Whereabouts::Place> places;  ///< of these
-
-  /// What it takes of memory while its bundle is planned.
-  std::uint64_t planning_bytes() const;
-
-  /// What it has, in a few words; and about `most` bytes of it, from `begin` on.
-  std::vector<std::byte> encode_head() const;
-  std::vector<std::byte> encode_part(std::uint64_t begin, std::uint64_t most) const;
-  std::uint64_t parts_bytes() const;  ///< of all parts
-};
-
-/// A share that comes from another rank, part by part.
-class ComingShare {
- public:
-  static Result<ComingShare> decode_head(std::span<const std::byte> head);
-
-  std::uint64_t planning_bytes() const;  ///< of the whole
-  bool complete() const { return taken_ == bytes_; }
-  std::uint64_t taken() const { return taken_; }  ///< where the next part begins
-  Result<void> take(std::span<const std::byte> part);
-  /// REQUIRES: complete().
-  DrainShare release() { return std::move(share_); }
-
- private:
-  std::uint64_t manifest_bytes_ = 0;
-  std::vector<std::uint64_t> blocks_;  ///< by source
-  std::uint64_t bytes_ = 0;            ///< of all parts
-  std::uint64_t taken_ = 0;
-  std::size_t source_ = 0;  ///< whose blocks come now
-  DrainShare share_;
-};
-
-/// As the rank itself sees it, or one that reads the files of the same node.
-class OwnShare {
- public:
-  /// `origin` is that of the manifest. `tasks` of other keepers are left out. Segments that cannot
-  /// be read are added to `damaged`.
-  static Result<OwnShare> open(const DrainSources& from, const Origin& origin,
-                               const std::vector<DrainTask>& tasks, std::vector<LostFile>& damaged);
-  /// The same of a version without files: all of `blocks`, which must outlive this, in their order,
-  /// are those of its segment.
-  static Result<OwnShare> of_memory(const Manifest& manifest,
-                                    std::span<const std::span<const std::byte>> blocks,
-                                    std::span<const Fingerprint> fingerprints);
-
-  const DrainShare& share() const { return share_; }
-  /// To be asked once: its tables are large.
-  DrainShare take_share() { return std::exchange(share_, {}); }
-  /// Bytes of a segment, as its source says where they are.
-  Result<void> read(const SegmentId& id, std::uint64_t begin, std::span<std::byte> into,
-                    store::PageReader& reader);
-
- private:
-  Result<void> open_segment(const DrainSources& from, const format::ManifestView& manifest,
-                            const DrainTask& task, std::vector<LostFile>& damaged);
-
-  Result<void> copy_held(std::uint64_t begin, std::span<std::byte> into) const;
-
-  DrainShare share_;
-  std::map<SegmentId, store::SegmentFile> files_;
-  /// Of a version without files: by where they would begin in one.
-  os::PagedVector<std::pair<std::uint64_t, std::span<const std::byte>>> held_;
-};
+/// The share of a version without files: `blocks`, in their order, are those of its segment.
+/// `manifest` and what they point to must outlive it, unchanged.
+Result<OwnShare> hold_share(const Manifest& manifest, std::vector<UnsafeBlock> blocks);
 
 }  // namespace belay::session

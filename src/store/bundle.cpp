@@ -3,6 +3,7 @@
 
 #include "base/try.hpp"
 #include "format/names.hpp"
+#include "store/segment_frame.hpp"
 
 #include <algorithm>
 
@@ -129,6 +130,41 @@ Result<std::vector<format::BundledBlock>> Bundle::blocks_of(std::size_t segment)
         places_[block.entry + 1] - places_[block.entry] != block.length)
       return fail(Code::corruption, "{}: a block has another length than its entry", where_);
   return blocks;
+}
+
+Result<std::uint64_t> Bundle::check_index() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (checked_entries_) return *checked_entries_;
+  }
+  SegmentFrame frame{file_bytes_, header_, {}};
+  {
+    BELAY_ASSIGN(const auto back, read_pages(*file_, frame.index_end(), file_bytes_));
+    BELAY_ASSIGN(frame.footer, format::decode_segment_footer(back.bytes(), file_bytes_));
+  }
+  BELAY_TRY(verify_index(*file_, frame, [](const format::IndexEntry&) {}));
+  const std::lock_guard lock(mutex_);
+  checked_entries_ = frame.footer.entries;
+  return frame.footer.entries;
+}
+
+Result<void> Bundle::each_block_of(std::size_t segment,
+                                   const std::function<void(const format::BundledBlock&)>& take) {
+  BELAY_ASSIGN(const std::uint64_t entries, within(where_, check_index()));
+  constexpr std::uint64_t kAtOnce = 1024 * format::kBundledBlockBytes;
+  const std::uint64_t begin = rider_.blocks_offset(segment);
+  const std::uint64_t end = begin + rider_.segments[segment].blocks * format::kBundledBlockBytes;
+  format::BundledBlocksCheck check(rider_.segments[segment], entries);
+  PageReader reader;
+  std::vector<std::byte> bytes;
+  for (std::uint64_t at = begin; at < end; at += kAtOnce) {
+    bytes.resize(std::min(kAtOnce, end - at));
+    BELAY_TRY(within(where_, reader.read(*file_, at, bytes)));
+    BELAY_TRY(within(where_, check.take(bytes, take)));
+  }
+  bytes.resize(format::Rider::blocks_bytes(0));
+  BELAY_TRY(within(where_, reader.read(*file_, end, bytes)));
+  return within(where_, check.finish(bytes));
 }
 
 Result<EntryPlace> Bundle::place_of(std::uint32_t entry) {

@@ -12,6 +12,7 @@
 #include "store/tier.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,6 +48,10 @@ class Bundle {
                                     std::span<std::byte> bytes);
   Result<format::SegmentIndex> read_index();
   Result<std::vector<format::BundledBlock>> blocks_of(std::size_t segment);
+  /// The same one after the other, for who must not hold them, nor what the index says. After an
+  /// error what was taken is worthless.
+  Result<void> each_block_of(std::size_t segment,
+                             const std::function<void(const format::BundledBlock&)>& take);
   /// Where an entry of the index is; corruption if there is no such entry, or no index.
   Result<EntryPlace> place_of(std::uint32_t entry);
   /// Decoded bytes of an entry of the index, from `offset` in it on. Zeros where it is damaged.
@@ -62,6 +67,8 @@ class Bundle {
                                                 Pages& pages);
   /// Footer and index, once.
   Result<void> load_index();
+  /// The same without keeping anything of it: how many entries there are.
+  Result<std::uint64_t> check_index();
   /// Bytes of the index, and the footer that they belong to.
   Result<std::pair<Pages, format::SegmentFooter>> read_back();
 
@@ -76,6 +83,7 @@ class Bundle {
   std::unique_ptr<DecodedFile> decoded_;  ///< null: the index was not read yet
   std::vector<std::uint64_t> places_;     ///< of entries, in `decoded_`
   std::vector<format::Extent> extents_;
+  std::optional<std::uint64_t> checked_entries_;  ///< that the index has, which is as it was
 };
 
 }  // namespace belay::store

@@ -5,6 +5,7 @@
 #include "format/names.hpp"
 #include "store/decoded_file.hpp"
 #include "store/pages.hpp"
+#include "store/segment_frame.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -86,30 +87,13 @@ Result<void> SegmentFile::load(const StoreId& store, std::optional<std::uint64_t
   return {};
 }
 
-Result<void> SegmentFile::check_size(std::optional<std::uint64_t> file_bytes) const {
-  if (!file_bytes || *file_bytes == file_bytes_) return {};
-  return fail(Code::corruption, "has {} bytes instead of {}", file_bytes_, *file_bytes);
-}
-
 Result<void> SegmentFile::load_parts(const StoreId& store,
                                      std::optional<std::uint64_t> file_bytes) {
-  BELAY_ASSIGN(file_bytes_, file_->size());
-  if (kind_ == FileKind::segment) BELAY_TRY(check_size(file_bytes));
-  if (file_bytes_ < format::kSegmentHeaderBytes + format::kSegmentFooterBytes)
-    return fail(Code::corruption, "too short for a segment");
-  BELAY_ASSIGN(const auto front, read_pages(*file_, 0, format::kSegmentHeaderBytes));
-  BELAY_ASSIGN(header_, format::decode_segment_header(front.bytes()));
-  if (kind_ == FileKind::segment && !complete())
-    return fail(Code::corruption, "says that it has only some of its blocks, as only copies may");
-  if (header_.origin.store != store)
-    return fail(Code::corruption, "belongs to another store ({})", to_hex(header_.origin.store));
-  if (SegmentId{header_.origin.key, header_.origin.rank} != id_)
-    return fail(Code::corruption, "its content is another file's (run {}, version {}, rank {})",
-                header_.origin.key.run, header_.origin.key.version, header_.origin.rank);
-  const std::uint64_t end = file_bytes_ - format::kSegmentFooterBytes;
-  BELAY_ASSIGN(const auto back, read_pages(*file_, end, file_bytes_));
-  BELAY_ASSIGN(const auto footer, format::decode_segment_footer(back.bytes(), file_bytes_));
-  BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, end));
+  BELAY_ASSIGN(const auto frame, read_frame(*file_, kind_, id_, store, file_bytes));
+  file_bytes_ = frame.file_bytes;
+  header_ = frame.header;
+  const format::SegmentFooter& footer = frame.footer;
+  BELAY_ASSIGN(const auto bytes, read_pages(*file_, footer.index_offset, frame.index_end()));
   BELAY_ASSIGN(extents_, format::decode_segment_extents(bytes.bytes(), footer, header_));
   index_offset_ = footer.index_offset;
   std::unique_ptr<DecodedFile> decoded;

@@ -82,7 +82,6 @@ class SegmentFile {
 
  private:
   Result<void> load_parts(const StoreId& store, std::optional<std::uint64_t> file_bytes);
-  Result<void> check_size(std::optional<std::uint64_t> file_bytes) const;
 
   SegmentId id_;
   FileKind kind_ = FileKind::segment;

@@ -267,10 +267,10 @@ class Aggregate(unittest.TestCase):
         self.assertEqual(files_of_versions(self.place), {})
         self.assertFalse((self.place / "local").exists())
 
-    def measure_peaks(self, **options):
-        """The most memory that each rank of the large job had."""
+    def measure_peaks(self, job, **options):
+        """The most memory that each rank had."""
         peaks = {}
-        job = [*LARGE_JOB, "--pace", "200"]
+        job = [*job, "--pace", "200"]
         with launch(self.place, LARGE_RANKS, job, options, subprocess.DEVNULL) as launcher:
             deadline = time.monotonic() + SECONDS
             while launcher.poll() is None and time.monotonic() < deadline:
@@ -283,9 +283,9 @@ class Aggregate(unittest.TestCase):
         self.assertEqual(sorted(peaks), list(range(LARGE_RANKS)))
         return peaks
 
-    def check_memory(self, staging, **options):
+    def check_memory(self, staging, job=LARGE_JOB, **options):
         """Whoever writes the files stays within what it was given. The bytes of the files."""
-        peaks = self.measure_peaks(BELAY_STAGING=f"{staging}MiB", **options)
+        peaks = self.measure_peaks(job, BELAY_STAGING=f"{staging}MiB", **options)
         files = list((self.place / "global").glob("node-*/bundle-*"))
         written = sum(file.stat().st_size for file in files)
         for tier in ("local", "global"):
@@ -306,6 +306,14 @@ class Aggregate(unittest.TestCase):
         for options in ({}, {"BELAY_RANKS_PER_NODE": "1"}, {"BELAY_LEVELS": "global:1"}):
             with self.subTest(**options):
                 self.check_memory(4, BELAY_BLOCK="512B", BELAY_CODEC="auto",
+                                  BELAY_AGGREGATE=str(LARGE_RANKS), **options)
+
+    def test_tables_of_one_rank_that_are_larger_than_that_memory_are_never_there_at_once(self):
+        # 80 thousand blocks of each rank, whose tables would take 6 MiB.
+        job = [os.environ["LARGE_EXAMPLE"], "--size", "128", "--particles", "16", "--steps", "3"]
+        for options in ({}, {"BELAY_RANKS_PER_NODE": "1"}, {"BELAY_LEVELS": "global:1"}):
+            with self.subTest(**options):
+                self.check_memory(1, job, BELAY_BLOCK="512B", BELAY_CODEC="auto",
                                   BELAY_AGGREGATE=str(LARGE_RANKS), **options)
 
 
