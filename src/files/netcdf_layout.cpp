@@ -269,8 +269,11 @@ Layout Header::layout() const {
   Layout layout{.format = FileFormat::netcdf, .variables = {}, .remark = {}};
   for (const Entry& entry : entries_) {
     const auto pieces = pieces_of(entry);
-    if (pieces && is_worth_ranges(*pieces))
+    if (!pieces) continue;
+    if (is_worth_ranges(*pieces))
       layout.variables.push_back(variable_of(entry.name, *pieces));
+    else if (is_in_file(*pieces, file_bytes_))
+      layout.in_skeleton.push_back({entry.name, pieces->array, *pieces->array.bytes()});
   }
   return layout;
 }
