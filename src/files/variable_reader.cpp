@@ -144,11 +144,16 @@ Result<void> VariableReader::open_regions() {
   return {};
 }
 
+bool VariableReader::is_in_skeleton() const {
+  return std::any_of(file_->in_skeleton.begin(), file_->in_skeleton.end(),
+                     [&](const SkeletonEntry& entry) { return entry.variable == variable_; });
+}
+
 /// The skeleton and the variable. What is not in the table may lie anywhere in the file.
 Result<void> VariableReader::fill_image(int descriptor) const {
   if (::ftruncate(descriptor, static_cast<off_t>(file_->bytes)) != 0)
     return Unexpected(os::error_of(errno, "write", "a temporary file"));
-  const bool known = !regions().empty();
+  const bool known = !regions().empty() || is_in_skeleton();
   for (const PackedRegion& region : file_->regions)
     if (!known || region.variable.empty() || is_part_of(*file_, region, variable_))
       BELAY_TRY(source_->put(region, descriptor));

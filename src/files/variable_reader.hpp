@@ -41,6 +41,7 @@ class VariableReader {
   Result<void> open_hdf5();
   Result<void> open_netcdf();
   Result<void> read_pieces(const TakeBytes& take) const;
+  bool is_in_skeleton() const;
   Result<void> fill_image(int descriptor) const;
   Result<std::vector<std::byte>> hear();
 

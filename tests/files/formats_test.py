@@ -113,7 +113,8 @@ class Hdf5(SetCase):
             layout[0] = h5py.VirtualSource("other.h5", "far", (500,))
             file.create_virtual_dataset("virtual", layout)
         packed = self.assert_round_trip()
-        self.assertEqual(sorted(name for name in self.regions() if name.startswith("f.h5:")),
+        self.assertEqual(sorted(name for name, region in self.regions().items()
+                                if name.startswith("f.h5:") and not region.get("in_skeleton")),
                          ["f.h5:", "f.h5:hard"])  # x, by the first of its names
         self.assertEqual(packed["variables"], 2)
 
