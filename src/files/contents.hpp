@@ -31,6 +31,16 @@ struct PackedRegion {
   std::optional<ArrayType> whole = {};  ///< the variable, where the region is not simply that
 };
 
+/// A variable that has no region: its bytes are among those that belong to none.
+struct SkeletonEntry {
+  std::string name;  ///< as its region would be named
+  std::string variable;
+  ArrayType array;
+  std::uint64_t bytes = 0;  ///< that it takes in the file
+
+  bool operator==(const SkeletonEntry&) const = default;
+};
+
 struct PackedFile {
   std::string path;  ///< relative, with '/'
   std::uint64_t bytes = 0;
@@ -40,7 +50,8 @@ struct PackedFile {
   FileFormat format = FileFormat::other;
   Digest digest;
   std::vector<PackedRegion> regions;
-  bool tells_arrays = true;  ///< tables of the first format did not
+  std::vector<SkeletonEntry> in_skeleton = {};  ///< none before the third format
+  bool tells_arrays = true;                     ///< tables of the first format did not
 };
 
 struct Contents {
@@ -53,8 +64,9 @@ inline constexpr std::size_t kMostTableRanges = std::size_t{1} << 24;
 /// REQUIRES: files are sorted, their paths pass check_path().
 std::vector<std::byte> encode_contents(const Contents& contents);
 
-/// corruption unless the paths are sorted and pass check_path(), and the regions of each file are
-/// exactly its bytes, each byte once; unsupported of a later format.
+/// corruption unless the paths are sorted and pass check_path(), the regions of each file are
+/// exactly its bytes, each byte once, and variables have a name and make sense; unsupported of a
+/// later format.
 Result<Contents> decode_contents(std::span<const std::byte> bytes);
 
 /// invalid_argument unless the path is relative, stays below where it starts, and can be a name.

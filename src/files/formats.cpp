@@ -47,6 +47,7 @@ Layout find_layout(const SourceBytes& file) {
   for (const Format& format : kFormats) {
     if (!format.recognises(file)) continue;
     auto layout = format.find(file);
+    if (layout) keep_listable(*layout, file.stamp().bytes);
     auto good = layout ? check_layout(*layout, file.stamp().bytes)
                        : Result<void>(Unexpected(layout.error()));
     if (good) return *std::move(layout);

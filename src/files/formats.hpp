@@ -20,8 +20,18 @@ Layout find_layout(const SourceBytes& file);
 Result<Layout> find_hdf5_layout(const SourceBytes& file);
 /// netCDF's classic formats CDF-1, CDF-2 and CDF-5.
 Result<Layout> find_netcdf_layout(const SourceBytes& file);
-/// One of its variables, however small. not_found: there is no such.
-Result<Variable> find_netcdf_variable(const SourceBytes& file, const std::string& name);
+
+/// An array in pieces of equal size: its records, among those of other variables.
+struct PiecedArray {
+  ArrayType array;
+  Range first;
+  std::uint64_t stride = 0;  ///< from one to the next
+  std::uint64_t count = 0;
+};
+
+/// One of its variables, however small and in however many pieces, all of them in the file.
+/// not_found: there is no such.
+Result<PiecedArray> find_netcdf_variable(const SourceBytes& file, const std::string& name);
 
 using BeginArray =
     std::function<Result<void>(const ArrayType& array, const std::vector<Field>& fields)>;

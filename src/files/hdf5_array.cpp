@@ -66,7 +66,7 @@ class ArrayRead {
         properties_(H5Dget_create_plist(dataset)) {}
 
   Result<void> check() const;
-  ArrayType array() const;
+  ArrayType array() const { return array_type_of(type_.id(), space_.id()); }
   std::vector<Field> fields() const;
   Result<void> read(const TakeBytes& take);
 
@@ -101,17 +101,6 @@ Result<void> ArrayRead::check() const {
                 "writes the file that it is in",
                 filter);
   return {};
-}
-
-ArrayType ArrayRead::array() const {
-  std::vector<std::uint64_t> extents = extents_of(space_.id());
-  if (H5Sget_simple_extent_type(space_.id()) == H5S_NULL) extents = {0};
-  const ArrayType array{element_type_of(type_.id()),
-                        Shape(with_inner_extents(extents, type_.id()))};
-  const ArrayType opaque{
-      {ElementKind::opaque, static_cast<std::uint32_t>(H5Tget_size(type_.id())), ""},
-      Shape(std::move(extents))};
-  return array.bytes() == opaque.bytes() ? array : opaque;
 }
 
 /// Only those that are all that there is to say of the element.

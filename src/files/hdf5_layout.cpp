@@ -60,6 +60,8 @@ class LayoutWalk {
  private:
   static herr_t visit(hid_t, const char* name, const H5O_info_t* object, void* self);
   void add_dataset(const char* name);
+  std::optional<Variable> cut_out(hid_t dataset, hid_t properties, const char* name);
+  void add_to_skeleton(hid_t dataset, hid_t properties, const char* name);
   std::optional<Variable> contiguous(hid_t dataset, hid_t properties, Variable variable) const;
   std::optional<Variable> chunked(hid_t dataset, hid_t properties, Variable variable);
   bool list_chunks(hid_t dataset, hid_t space, hsize_t chunks, std::vector<Range>& ranges) const;
@@ -69,8 +71,16 @@ class LayoutWalk {
   hsize_t user_block_;
   Hdf5Witness& witness_;
   std::vector<Variable> variables_;
+  std::vector<SkeletonVariable> in_skeleton_;
   std::size_t ranges_ = 0;
 };
+
+/// Of texts of variable length the library tells the size of a pointer in memory.
+void fit_references(ElementType& type, const Shape& shape, std::uint64_t bytes) {
+  const auto elements = ArrayType{ElementType(), shape}.bytes().value_or(0);
+  if (type.name == kReference && elements > 0 && bytes > 0 && bytes % elements == 0)
+    type.bytes = static_cast<std::uint32_t>(bytes / elements);
+}
 
 /// Raw data in the file itself, in one piece.
 std::optional<Variable> LayoutWalk::contiguous(hid_t dataset, hid_t properties,
@@ -80,10 +90,7 @@ std::optional<Variable> LayoutWalk::contiguous(hid_t dataset, hid_t properties,
   const hsize_t bytes = H5Dget_storage_size(dataset);
   if (offset == HADDR_UNDEF || bytes < kLeastVariableBytes) return {};
   variable.ranges = {{offset, bytes}};
-  // Of texts of variable length the library tells the size of a pointer in memory.
-  const auto elements = ArrayType{ElementType(), variable.shape}.bytes().value_or(0);
-  if (variable.type.name == kReference && elements > 0 && bytes % elements == 0)
-    variable.type.bytes = static_cast<std::uint32_t>(bytes / elements);
+  fit_references(variable.type, variable.shape, bytes);
   return variable;
 }
 
@@ -151,26 +158,50 @@ std::optional<Variable> LayoutWalk::chunked(hid_t dataset, hid_t properties, Var
   return variable;
 }
 
-void LayoutWalk::add_dataset(const char* name) {
-  const Hdf5Dataset dataset(H5Dopen2(file_, name, H5P_DEFAULT));
-  if (!dataset.valid()) return;
-  const Hdf5Properties properties(H5Dget_create_plist(dataset.id()));
-  const Hdf5Type type(H5Dget_type(dataset.id()));
-  const Hdf5Space space(H5Dget_space(dataset.id()));
-  if (!properties.valid() || !type.valid() || !space.valid()) return;
+std::optional<Variable> LayoutWalk::cut_out(hid_t dataset, hid_t properties, const char* name) {
+  const Hdf5Type type(H5Dget_type(dataset));
+  const Hdf5Space space(H5Dget_space(dataset));
+  if (!type.valid() || !space.valid()) return {};
   Variable variable{.name = name,
                     .type = element_type_of(type.id()),
                     .shape = Shape(with_inner_extents(extents_of(space.id()), type.id())),
                     .ranges = {}};
   std::optional<Variable> found;
-  const H5D_layout_t layout = H5Pget_layout(properties.id());
-  if (layout == H5D_CONTIGUOUS) found = contiguous(dataset.id(), properties.id(), variable);
-  if (layout == H5D_CHUNKED) found = chunked(dataset.id(), properties.id(), variable);
-  if (!found) return;
-  if (found->ranges.size() > kMostRanges - ranges_) return;
+  const H5D_layout_t layout = H5Pget_layout(properties);
+  if (layout == H5D_CONTIGUOUS)
+    found = contiguous(dataset, properties, std::move(variable));
+  else if (layout == H5D_CHUNKED)
+    found = chunked(dataset, properties, std::move(variable));
+  if (!found || found->ranges.size() > kMostRanges - ranges_) return {};
   fit_shape(*found);
-  ranges_ += found->ranges.size();
-  variables_.push_back(*std::move(found));
+  return found;
+}
+
+/// Not what lies in other files: of that there is nothing in this one.
+void LayoutWalk::add_to_skeleton(hid_t dataset, hid_t properties, const char* name) {
+  const Hdf5Type type(H5Dget_type(dataset));
+  const Hdf5Space space(H5Dget_space(dataset));
+  const H5D_layout_t layout = H5Pget_layout(properties);
+  if (!type.valid() || !space.valid() || layout < 0 || layout == H5D_VIRTUAL ||
+      H5Pget_external_count(properties) != 0 || in_skeleton_.size() >= kMostVariables)
+    return;
+  SkeletonVariable variable{.name = name,
+                            .array = array_type_of(type.id(), space.id()),
+                            .bytes = H5Dget_storage_size(dataset)};
+  if (layout != H5D_CHUNKED)
+    fit_references(variable.array.type, variable.array.shape, variable.bytes);
+  in_skeleton_.push_back(std::move(variable));
+}
+
+void LayoutWalk::add_dataset(const char* name) {
+  const Hdf5Dataset dataset(H5Dopen2(file_, name, H5P_DEFAULT));
+  if (!dataset.valid()) return;
+  const Hdf5Properties properties(H5Dget_create_plist(dataset.id()));
+  if (!properties.valid()) return;
+  auto variable = cut_out(dataset.id(), properties.id(), name);
+  if (!variable) return add_to_skeleton(dataset.id(), properties.id(), name);
+  ranges_ += variable->ranges.size();
+  variables_.push_back(*std::move(variable));
 }
 
 /// Follows hard links only, and comes to each object once.
@@ -184,7 +215,10 @@ Result<Layout> LayoutWalk::layout() {
   if (H5Ovisit2(file_, H5_INDEX_NAME, H5_ITER_INC, visit, this, H5O_INFO_BASIC) < 0)
     return fail(Code::corruption,
                 "the HDF5 library cannot list its datasets, or there are too many");
-  return Layout{.format = FileFormat::hdf5, .variables = std::move(variables_), .remark = {}};
+  return Layout{.format = FileFormat::hdf5,
+                .variables = std::move(variables_),
+                .in_skeleton = std::move(in_skeleton_),
+                .remark = {}};
 }
 
 }  // namespace

@@ -103,6 +103,14 @@ std::vector<std::uint64_t> with_inner_extents(std::vector<std::uint64_t> extents
   return with_inner_extents(std::move(extents), Hdf5Type(H5Tget_super(type)).id());
 }
 
+ArrayType array_type_of(hid_t type, hid_t space) {
+  std::vector<std::uint64_t> extents = extents_of(space);
+  if (H5Sget_simple_extent_type(space) == H5S_NULL) extents = {0};
+  ArrayType array{element_type_of(type), Shape(with_inner_extents(extents, type))};
+  ArrayType opaque{opaque_of(type, ""), Shape(std::move(extents))};
+  return array.bytes() == opaque.bytes() ? array : opaque;
+}
+
 std::vector<Field> fields_of(hid_t type) {
   if (H5Tget_class(type) == H5T_ARRAY) return fields_of(Hdf5Type(H5Tget_super(type)).id());
   std::vector<Field> fields;

@@ -24,6 +24,10 @@ std::vector<std::uint64_t> extents_of(hid_t space);
 /// Those of the elements themselves come last, if these are arrays.
 std::vector<std::uint64_t> with_inner_extents(std::vector<std::uint64_t> extents, hid_t type);
 
+/// What a dataset is as a whole, those of its elements included; of elements that belay has no
+/// shape for, as many opaque ones.
+ArrayType array_type_of(hid_t type, hid_t space);
+
 /// The members of a compound, or of arrays of such; none of what element_type_of() calls a number.
 std::vector<Field> fields_of(hid_t type);
 

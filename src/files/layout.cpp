@@ -5,18 +5,15 @@
 #include "base/try.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 namespace belay::files {
 namespace {
 
-bool is_array(const ArrayType& array) {
-  return array.bytes() && array.type.bytes > 0 && array.type.kind <= ElementKind::serialized &&
-         array.shape.dimensions() <= kMostDimensions;
-}
-
 bool shape_fits(const Variable& variable) {
   const ArrayType array{variable.type, variable.shape};
-  return is_array(array) && array.bytes() == variable.bytes();
+  return array.makes_sense() && array.bytes() == variable.bytes();
 }
 
 std::vector<Range> sorted_ranges(const Layout& layout) {
@@ -50,10 +47,24 @@ Result<void> check_variable(const Variable& variable, std::uint64_t file_bytes) 
   for (const Range& range : variable.ranges)
     if (range.length == 0 || range.offset > file_bytes || range.length > file_bytes - range.offset)
       return fail(Code::corruption, "variable {} is not inside the file", in_quotes(variable.name));
-  if (!shape_fits(variable) || (variable.whole && !is_array(*variable.whole)))
+  if (!shape_fits(variable) || (variable.whole && !variable.whole->makes_sense()))
     return fail(Code::corruption, "type or shape of variable {} do not fit its bytes",
                 in_quotes(variable.name));
   return {};
+}
+
+std::vector<SkeletonVariable> listable_of(const Layout& layout, std::uint64_t file_bytes) {
+  std::set<std::string_view> names;
+  for (const Variable& variable : layout.variables) names.insert(variable.name);
+  std::vector<SkeletonVariable> listable;
+  for (const SkeletonVariable& variable : layout.in_skeleton) {
+    if (layout.variables.size() + listable.size() >= kMostVariables) break;
+    const bool has_name = !variable.name.empty() && variable.name.size() <= kMostVariableNameBytes;
+    if (has_name && variable.array.makes_sense() && variable.bytes <= file_bytes &&
+        names.insert(variable.name).second)
+      listable.push_back(variable);
+  }
+  return listable;
 }
 
 }  // namespace
@@ -77,6 +88,11 @@ std::optional<std::uint64_t> ArrayType::bytes() const {
   return product;
 }
 
+bool ArrayType::makes_sense() const {
+  return bytes() && type.bytes > 0 && type.kind <= ElementKind::serialized &&
+         (type.name.empty() || !name_flaw(type.name)) && shape.dimensions() <= kMostDimensions;
+}
+
 std::uint64_t Variable::bytes() const { return bytes_of(ranges); }
 
 void add_range(std::vector<Range>& ranges, Range range) {
@@ -90,6 +106,10 @@ std::uint64_t bytes_of(std::span<const Range> ranges) {
   std::uint64_t sum = 0;
   for (const Range& range : ranges) sum += range.length;
   return sum;
+}
+
+void keep_listable(Layout& layout, std::uint64_t file_bytes) {
+  layout.in_skeleton = listable_of(layout, file_bytes);
 }
 
 Result<void> check_layout(const Layout& layout, std::uint64_t file_bytes) {
@@ -106,6 +126,8 @@ Result<void> check_layout(const Layout& layout, std::uint64_t file_bytes) {
     if (range.offset < end) return fail(Code::corruption, "variables overlap at byte {}", end);
     end = range.end();
   }
+  if (listable_of(layout, file_bytes).size() != layout.in_skeleton.size())
+    return fail(Code::corruption, "variables that are not cut out make no sense, or are too many");
   return {};
 }
 

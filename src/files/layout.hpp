@@ -44,6 +44,8 @@ struct ArrayType {
 
   /// Unset: more than any file has.
   std::optional<std::uint64_t> bytes() const;
+  /// Elements of a kind and a size, in no more dimensions than there may be, and bytes().
+  bool makes_sense() const;
   bool operator==(const ArrayType&) const = default;
 };
 
@@ -58,24 +60,40 @@ struct Variable {
   std::uint64_t bytes() const;
 };
 
+/// One that is not worth ranges of its own, or has none: its bytes are among the rest of the file.
+struct SkeletonVariable {
+  std::string name;
+  ArrayType array;
+  std::uint64_t bytes = 0;  ///< that it takes in the file
+
+  bool operator==(const SkeletonVariable&) const = default;
+};
+
 struct Layout {
   FileFormat format = FileFormat::other;
   std::vector<Variable> variables;
+  std::vector<SkeletonVariable> in_skeleton = {};
   std::string remark;  ///< why a file of a known format has no variables; for people
 };
 
 /// Smaller ones are not worth a region of their own.
 inline constexpr std::uint64_t kLeastVariableBytes = 100;
 inline constexpr std::size_t kMostDimensions = 32;
-inline constexpr std::size_t kMostVariables = 1 << 16;            ///< of one file
+inline constexpr std::size_t kMostVariables = 1 << 16;            ///< of one file, of both kinds
 inline constexpr std::size_t kMostRanges = std::size_t{1} << 20;  ///< of one file
+inline constexpr std::size_t kMostVariableNameBytes = 0xFFFF;
 
 /// Adds a range; one that begins where the last ends makes it longer.
 void add_range(std::vector<Range>& ranges, Range range);
 std::uint64_t bytes_of(std::span<const Range> ranges);
 
+/// Leaves out of the skeleton's variables what cannot be listed: names that are taken, empty or too
+/// long, arrays that make no sense, and what would be too many.
+void keep_listable(Layout& layout, std::uint64_t file_bytes);
+
 /// corruption unless all ranges are in the file and apart from each other, there are not too many,
-/// names are not empty, and types and shapes fit the bytes.
+/// names are not empty, and types and shapes fit the bytes; of the skeleton's variables, unless
+/// keep_listable() would keep them all.
 Result<void> check_layout(const Layout& layout, std::uint64_t file_bytes);
 
 /// All bytes that belong to no variable, front to back. REQUIRES: check_layout().

@@ -113,6 +113,60 @@ TEST(Layout, OverlapsAndRangesOutsideAreRefused) {
   EXPECT_FALSE(check({{0, 10}}, {{~std::uint64_t{0} - 3, 10}}));
 }
 
+Layout with_skeleton() {
+  Layout layout;
+  layout.format = FileFormat::hdf5;
+  layout.variables = {{"a", {}, Shape(30), {{50, 10}, {10, 20}}}};
+  layout.in_skeleton = {{"few", {{ElementKind::i32, 4, kBigEndian}, Shape(3)}, 12},
+                        {"none", {{ElementKind::f64, 8, ""}, Shape(0, 7)}, 0}};
+  return layout;
+}
+
+TEST(Layout, VariablesOfTheSkeletonArriveAsTheyWereSent) {
+  const Layout sent = with_skeleton();
+  std::vector<std::byte> bytes;
+  put_layout(bytes, sent);
+  const auto arrived = get_layout(bytes);
+  ASSERT_TRUE(arrived) << arrived.error().message();
+  EXPECT_EQ(arrived->in_skeleton, sent.in_skeleton);
+  EXPECT_TRUE(check_layout(*arrived, 100));
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(get_layout(std::span(bytes).first(size))) << size;
+}
+
+TEST(Layout, VariablesOfTheSkeletonThatMakeNoSenseAreRefusedOrLeftOut) {
+  const ArrayType single{{ElementKind::u8, 1, ""}, {}};
+  ArrayType opaque = single;
+  opaque.type.name = "\x1b[31m";
+  for (const SkeletonVariable& odd : {SkeletonVariable{"few", single, 1},
+                                      {"a", single, 1},
+                                      {"", single, 1},
+                                      {std::string(kMostVariableNameBytes + 1, 'x'), single, 1},
+                                      {"larger", single, 101},
+                                      {"odd", opaque, 1},
+                                      {"wide", {{ElementKind::u8, 0, ""}, {}}, 1}}) {
+    Layout layout = with_skeleton();
+    layout.in_skeleton.push_back(odd);
+    EXPECT_FALSE(check_layout(layout, 100)) << odd.name.substr(0, 20);
+    keep_listable(layout, 100);
+    EXPECT_TRUE(check_layout(layout, 100));
+    EXPECT_EQ(layout.in_skeleton, with_skeleton().in_skeleton);
+  }
+}
+
+TEST(Layout, VariablesOfBothKindsAreCountedTogether) {
+  Layout layout = with_skeleton();
+  for (std::size_t i = 0; i < kMostVariables; ++i)
+    layout.in_skeleton.push_back({std::to_string(i), {{ElementKind::u8, 1, ""}, {}}, 1});
+  EXPECT_FALSE(check_layout(layout, 100));
+  std::vector<std::byte> bytes;
+  put_layout(bytes, layout);
+  EXPECT_FALSE(get_layout(bytes));
+  keep_listable(layout, 100);
+  EXPECT_EQ(layout.in_skeleton.size(), kMostVariables - 1);
+  EXPECT_TRUE(check_layout(layout, 100));
+}
+
 TEST(Layout, LargeVariablesInManyPiecesAreSplitAtRows) {
   const Variable large{"x", {ElementKind::f64, 8, ""}, Shape(10, 5), {{1000, 200}, {0, 200}}};
   const auto parts = split_large(large, 130);

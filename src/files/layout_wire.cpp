@@ -8,10 +8,8 @@
 namespace belay::files {
 namespace {
 
-constexpr std::size_t kMostTextBytes = 0xFFFF;
-
 void put_text(format::WireWriter& writer, const std::string& text) {
-  const std::string shown = text.substr(0, kMostTextBytes);
+  const std::string shown = text.substr(0, kMostVariableNameBytes);
   writer.field(static_cast<std::uint16_t>(shown.size()));
   writer.text(shown);
 }
@@ -30,6 +28,23 @@ Variable get_variable(format::WireReader& reader) {
   return variable;
 }
 
+SkeletonVariable get_skeleton_variable(format::WireReader& reader) {
+  SkeletonVariable variable;
+  variable.name = get_text(reader);
+  variable.array = get_array(reader);
+  variable.bytes = reader.field<std::uint64_t>();
+  return variable;
+}
+
+Result<void> get_skeleton(format::WireReader& reader, Layout& layout) {
+  const auto variables = reader.field<std::uint32_t>();
+  if (variables > kMostVariables - layout.variables.size())
+    return fail(Code::corruption, "too many variables");
+  for (std::uint32_t i = 0; i < variables && !reader.failed(); ++i)
+    layout.in_skeleton.push_back(get_skeleton_variable(reader));
+  return {};
+}
+
 }  // namespace
 
 void put_layout(std::vector<std::byte>& to, const Layout& layout) {
@@ -43,6 +58,12 @@ void put_layout(std::vector<std::byte>& to, const Layout& layout) {
     writer.field(static_cast<std::uint8_t>(variable.whole ? 1 : 0));
     if (variable.whole) put_array(writer, *variable.whole);
     put_ranges(writer, variable.ranges);
+  }
+  writer.field(static_cast<std::uint32_t>(layout.in_skeleton.size()));
+  for (const SkeletonVariable& variable : layout.in_skeleton) {
+    put_text(writer, variable.name);
+    put_array(writer, variable.array);
+    writer.field(variable.bytes);
   }
 }
 
@@ -62,6 +83,7 @@ Result<Layout> get_layout(std::span<const std::byte> from) {
     BELAY_ASSIGN(variable.ranges, get_ranges(reader, ranges_left));
     layout.variables.push_back(std::move(variable));
   }
+  BELAY_TRY(get_skeleton(reader, layout));
   if (reader.failed() || reader.remaining() != 0)
     return fail(Code::corruption, "the description of its variables is damaged");
   return layout;

@@ -75,10 +75,14 @@ class HeaderReader {
 
 class Header {
  public:
-  Header(std::span<const std::byte> bytes, std::uint64_t file_bytes, std::uint64_t least_bytes)
-      : reader_(bytes), file_bytes_(file_bytes), least_bytes_(least_bytes) {}
+  Header(std::vector<std::byte> bytes, std::uint64_t file_bytes)
+      : bytes_(std::move(bytes)), reader_(bytes_), file_bytes_(file_bytes) {}
+  Header(Header&&) = default;
 
-  Result<Layout> layout();
+  Result<void> read();
+  // REQUIRES: read() has succeeded.
+  Layout layout() const;
+  std::optional<PiecedArray> find(const std::string& name) const;
 
  private:
   std::uint64_t count() { return reader_.number(version_ == 5 ? 8 : 4); }
@@ -91,15 +95,17 @@ class Header {
   Entry read_variable();
   void add_shape(Entry& entry, std::uint64_t dimension, bool first);
   std::optional<std::uint64_t> find_record_bytes() const;
-  std::uint64_t find_records(std::uint64_t record_bytes) const;
-  std::optional<Variable> variable_of(const Entry& entry, std::uint64_t record_bytes) const;
+  std::uint64_t find_records() const;
+  std::optional<PiecedArray> pieces_of(const Entry& entry) const;
+  bool is_worth_ranges(const PiecedArray& pieces) const;
 
+  std::vector<std::byte> bytes_;
   HeaderReader reader_;
   const std::uint64_t file_bytes_;
-  const std::uint64_t least_bytes_;  ///< of a variable
   unsigned version_ = 0;
   std::uint64_t records_ = 0;
-  bool streaming_ = false;  ///< the number of records is not written
+  bool streaming_ = false;          ///< the number of records is not written
+  std::uint64_t record_bytes_ = 0;  ///< from one record of a variable to its next
   std::vector<std::uint64_t> dimensions_;
   std::vector<Entry> entries_;
 };
@@ -190,36 +196,58 @@ std::optional<std::uint64_t> Header::find_record_bytes() const {
 }
 
 /// Where nobody wrote how many there are, as many as the file has room for.
-std::uint64_t Header::find_records(std::uint64_t record_bytes) const {
+std::uint64_t Header::find_records() const {
   if (!streaming_) return records_;
   std::uint64_t first = file_bytes_;
   for (const Entry& entry : entries_)
     if (entry.record) first = std::min(first, entry.begin);
-  return record_bytes == 0 ? 0 : (file_bytes_ - first) / record_bytes;
+  return record_bytes_ == 0 ? 0 : (file_bytes_ - first) / record_bytes_;
 }
 
-/// Nothing: it is empty, too small, or in too many pieces.
-std::optional<Variable> Header::variable_of(const Entry& entry, std::uint64_t record_bytes) const {
-  const std::uint64_t records = entry.record ? find_records(record_bytes) : 1;
-  std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(entry.bytes, records, &bytes) || bytes < least_bytes_) return {};
-  if (records > kMostRanges / std::max<std::size_t>(entries_.size(), 1)) return {};
-  Variable variable{
-      .name = entry.name,
-      .type = {entry.type.kind, entry.type.bytes, entry.type.bytes > 1 ? kBigEndian : ""},
-      .shape = {},
-      .ranges = {}};
-  // A range that wraps around is outside of the file, which check_layout() sees.
-  for (std::uint64_t i = 0; i < records && bytes > 0; ++i)
-    add_range(variable.ranges, {entry.begin + i * record_bytes, entry.bytes});
+/// Nothing: it would be larger than any file.
+std::optional<PiecedArray> Header::pieces_of(const Entry& entry) const {
+  PiecedArray pieces{
+      .array = {{entry.type.kind, entry.type.bytes, entry.type.bytes > 1 ? kBigEndian : ""}, {}},
+      .first = {entry.begin, entry.bytes},
+      .stride = record_bytes_,
+      .count = entry.record ? records_ : 1};
   std::vector<std::uint64_t> shape = entry.shape;
-  if (entry.record) shape.insert(shape.begin(), records);
-  variable.shape = Shape(std::move(shape));
+  if (entry.record) shape.insert(shape.begin(), records_);
+  pieces.array.shape = Shape(std::move(shape));
+  const auto bytes = pieces.array.bytes();
+  if (!bytes) return {};
+  if (*bytes == 0) pieces.count = 0;
+  if (pieces.count > 1 && pieces.stride == entry.bytes) {
+    pieces.first.length = *bytes;
+    pieces.count = 1;
+  }
+  return pieces;
+}
+
+bool is_in_file(const PiecedArray& pieces, std::uint64_t file_bytes) {
+  if (pieces.count == 0) return true;
+  std::uint64_t end = 0;
+  return !__builtin_mul_overflow(pieces.stride, pieces.count - 1, &end) &&
+         !__builtin_add_overflow(end, pieces.first.offset, &end) &&
+         !__builtin_add_overflow(end, pieces.first.length, &end) && end <= file_bytes;
+}
+
+bool Header::is_worth_ranges(const PiecedArray& pieces) const {
+  return pieces.array.bytes() >= kLeastVariableBytes &&
+         pieces.count <= kMostRanges / entries_.size();
+}
+
+Variable variable_of(const std::string& name, const PiecedArray& pieces) {
+  Variable variable{
+      .name = name, .type = pieces.array.type, .shape = pieces.array.shape, .ranges = {}};
+  // A range that wraps around is outside of the file, which check_layout() sees.
+  for (std::uint64_t i = 0; i < pieces.count; ++i)
+    add_range(variable.ranges, {pieces.first.offset + i * pieces.stride, pieces.first.length});
   fit_shape(variable);
   return variable;
 }
 
-Result<Layout> Header::layout() {
+Result<void> Header::read() {
   reader_.number(3);
   version_ = static_cast<unsigned>(reader_.number(1));
   if (version_ != 1 && version_ != 2 && version_ != 5)
@@ -232,31 +260,53 @@ Result<Layout> Header::layout() {
   const auto record_bytes = find_record_bytes();
   if (reader_.failed() || !record_bytes)
     return fail(Code::corruption, "its netCDF header is damaged or cut short");
+  record_bytes_ = *record_bytes;
+  records_ = find_records();
+  return {};
+}
+
+Layout Header::layout() const {
   Layout layout{.format = FileFormat::netcdf, .variables = {}, .remark = {}};
-  for (const Entry& entry : entries_)
-    if (auto variable = variable_of(entry, *record_bytes))
-      layout.variables.push_back(*std::move(variable));
+  for (const Entry& entry : entries_) {
+    const auto pieces = pieces_of(entry);
+    if (!pieces) continue;
+    if (is_worth_ranges(*pieces))
+      layout.variables.push_back(variable_of(entry.name, *pieces));
+    else if (is_in_file(*pieces, file_bytes_))
+      layout.in_skeleton.push_back({entry.name, pieces->array, *pieces->array.bytes()});
+  }
   return layout;
 }
 
-Result<Layout> find_variables(const SourceBytes& file, std::uint64_t least_bytes) {
-  std::vector<std::byte> header(std::min(file.stamp().bytes, kMostHeaderBytes));
-  BELAY_TRY(file.read(0, header));
-  return Header(header, file.stamp().bytes, least_bytes).layout();
+std::optional<PiecedArray> Header::find(const std::string& name) const {
+  for (const Entry& entry : entries_) {
+    if (entry.name != name) continue;
+    auto pieces = pieces_of(entry);
+    if (pieces && is_in_file(*pieces, file_bytes_)) return pieces;
+  }
+  return {};
+}
+
+Result<Header> read_header(const SourceBytes& file) {
+  std::vector<std::byte> bytes(std::min(file.stamp().bytes, kMostHeaderBytes));
+  BELAY_TRY(file.read(0, bytes));
+  Header header(std::move(bytes), file.stamp().bytes);
+  BELAY_TRY(header.read());
+  return header;
 }
 
 }  // namespace
 
 Result<Layout> find_netcdf_layout(const SourceBytes& file) {
-  return find_variables(file, kLeastVariableBytes);
+  BELAY_ASSIGN(const Header header, read_header(file));
+  return header.layout();
 }
 
-Result<Variable> find_netcdf_variable(const SourceBytes& file, const std::string& name) {
-  BELAY_ASSIGN(Layout layout, find_variables(file, 0));
-  BELAY_TRY(check_layout(layout, file.stamp().bytes));
-  for (Variable& variable : layout.variables)
-    if (variable.name == name) return std::move(variable);
-  return fail(Code::not_found, "there is none such");
+Result<PiecedArray> find_netcdf_variable(const SourceBytes& file, const std::string& name) {
+  BELAY_ASSIGN(const Header header, read_header(file));
+  auto found = header.find(name);
+  if (!found) return fail(Code::not_found, "there is none such");
+  return *std::move(found);
 }
 
 }  // namespace belay::files

@@ -108,6 +108,9 @@ void Packer::describe(const PackSource& source, const Layout& layout) {
     for (Variable& part : split_large(variable)) add(variable.name, std::move(part));
     report_.cut_bytes += variable.bytes();
   }
+  for (const SkeletonVariable& variable : layout.in_skeleton)
+    file.in_skeleton.push_back(
+        {names_.name(source.alias, variable.name), variable.name, variable.array, variable.bytes});
   report_.variables += layout.variables.size();
   if (!layout.remark.empty()) report_.uncut.push_back({source.path, layout.remark});
   contents_.files.push_back(std::move(file));
@@ -126,7 +129,7 @@ Result<void> Packer::find_contents() {
     std::size_t ranges = 1;
     for (const Variable& variable : layouts[i].variables) ranges += 2 * variable.ranges.size();
     if (ranges > ranges_left_)
-      layouts[i] = {layouts[i].format, {}, "the set has too many pieces already"};
+      layouts[i] = {layouts[i].format, {}, {}, "the set has too many pieces already"};
     describe(request_.sources[i], layouts[i]);
   }
   return {};

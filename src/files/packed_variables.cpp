@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "base/try.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,13 @@ std::map<std::string, RegionPlace> places_of(const Contents& contents) {
   return places;
 }
 
+bool has_variable(const PackedFile& file, const std::string& variable) {
+  return std::any_of(file.regions.begin(), file.regions.end(),
+                     [&](const PackedRegion& region) { return region.variable == variable; }) ||
+         std::any_of(file.in_skeleton.begin(), file.in_skeleton.end(),
+                     [&](const SkeletonEntry& entry) { return entry.variable == variable; });
+}
+
 std::string name_of(const PackedRegion& region) {
   const bool first_part =
       region.region.ends_with(kFirstPart) && !region.variable.ends_with(kFirstPart);
@@ -34,8 +42,7 @@ std::map<std::size_t, std::string> variables_called(const Contents& contents,
                                                     const std::string& name) {
   std::map<std::size_t, std::string> found;
   for (std::size_t file = 0; file < contents.files.size(); ++file)
-    for (const PackedRegion& region : contents.files[file].regions)
-      if (region.variable == name && !name.empty()) found.emplace(file, name);
+    if (!name.empty() && has_variable(contents.files[file], name)) found.emplace(file, name);
   return found;
 }
 
@@ -46,8 +53,7 @@ std::optional<FoundVariable> behind_path(const Contents& contents, const std::st
     const PackedFile& packed = contents.files[file];
     if (!name.starts_with(packed.path + ":") || name.size() == packed.path.size() + 1) continue;
     const std::string variable = name.substr(packed.path.size() + 1);
-    for (const PackedRegion& region : packed.regions)
-      if (region.variable == variable) return FoundVariable{file, variable};
+    if (has_variable(packed, variable)) return FoundVariable{file, variable};
     if (packed.format != FileFormat::other) found = FoundVariable{file, variable};
   }
   return found;
@@ -69,9 +75,19 @@ std::vector<PackedVariable> variables_of(const Contents& contents, const Manifes
                            .file = file,
                            .variable = packed->variable,
                            .array = packed->whole.value_or(ArrayType{region.type, region.shape}),
+                           .bytes = 0,
                            .regions = {}});
+    variables[entry->second].bytes += region.bytes;
     variables[entry->second].regions.push_back(region.name);
   }
+  for (std::size_t file = 0; file < contents.files.size(); ++file)
+    for (const SkeletonEntry& entry : contents.files[file].in_skeleton)
+      variables.push_back({.name = entry.name,
+                           .file = file,
+                           .variable = entry.variable,
+                           .array = entry.array,
+                           .bytes = entry.bytes,
+                           .regions = {}});
   return variables;
 }
 

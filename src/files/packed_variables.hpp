@@ -20,10 +20,12 @@ struct PackedVariable {
   std::size_t file = 0;
   std::string variable;  ///< empty: bytes of the file that belong to none
   ArrayType array;
-  std::vector<std::string> regions;  ///< that it is stored as
+  std::uint64_t bytes = 0;           ///< that it takes in the file
+  std::vector<std::string> regions;  ///< that it is stored as; none: it is in the file's skeleton
 };
 
-/// Each once, in the order of the manifest. Regions that the table does not name are left out.
+/// Each once: those with regions in the order of the manifest, then those of skeletons, file by
+/// file. Regions that the table does not name are left out.
 std::vector<PackedVariable> variables_of(const Contents& contents, const Manifest& manifest);
 
 struct FoundVariable {

@@ -3,7 +3,6 @@
 
 #include "base/text.hpp"
 #include "base/try.hpp"
-#include "files/formats.hpp"
 #include "files/range_wire.hpp"
 #include "os/errno.hpp"
 
@@ -88,11 +87,11 @@ bool is_number(const ElementType& type) {
   return type.kind >= ElementKind::i8 && type.kind <= ElementKind::c128;
 }
 
-bool is_part_of(const PackedRegion& region, const std::string& variable) {
+bool is_part_of(const PackedFile& file, const PackedRegion& region, const std::string& variable) {
   if (region.variable == variable) return true;
   // The first format of tables gave parts names of their own.
   const std::string& name = region.variable;
-  return !region.whole && name.starts_with(variable + "[") && name.ends_with(']') &&
+  return !file.tells_arrays && name.starts_with(variable + "[") && name.ends_with(']') &&
          name.find_first_not_of("0123456789", variable.size() + 1) == name.size() - 1;
 }
 
@@ -125,7 +124,7 @@ bool VariableReader::is_stored_as_it_is() const {
 std::vector<const PackedRegion*> VariableReader::regions() const {
   std::vector<const PackedRegion*> regions;
   for (const PackedRegion& region : file_->regions)
-    if (is_part_of(region, variable_)) regions.push_back(&region);
+    if (is_part_of(*file_, region, variable_)) regions.push_back(&region);
   return regions;
 }
 
@@ -145,13 +144,18 @@ Result<void> VariableReader::open_regions() {
   return {};
 }
 
+bool VariableReader::is_in_skeleton() const {
+  return std::any_of(file_->in_skeleton.begin(), file_->in_skeleton.end(),
+                     [&](const SkeletonEntry& entry) { return entry.variable == variable_; });
+}
+
 /// The skeleton and the variable. What is not in the table may lie anywhere in the file.
 Result<void> VariableReader::fill_image(int descriptor) const {
   if (::ftruncate(descriptor, static_cast<off_t>(file_->bytes)) != 0)
     return Unexpected(os::error_of(errno, "write", "a temporary file"));
-  const bool known = !regions().empty();
+  const bool known = !regions().empty() || is_in_skeleton();
   for (const PackedRegion& region : file_->regions)
-    if (!known || region.variable.empty() || is_part_of(region, variable_))
+    if (!known || region.variable.empty() || is_part_of(*file_, region, variable_))
       BELAY_TRY(source_->put(region, descriptor));
   return {};
 }
@@ -190,20 +194,32 @@ Result<void> VariableReader::open_netcdf() {
   const TemporaryFile image;
   if (!image.valid()) return Unexpected(os::error_of(errno, "create", image.path()));
   BELAY_TRY(fill_image(image.descriptor()));
-  BELAY_ASSIGN(const SourceBytes file, SourceBytes::open(image.path()));
-  BELAY_ASSIGN(const Variable variable, find_netcdf_variable(file, variable_));
-  array_ = {variable.type, variable.shape};
-  bytes_.resize(variable.bytes());
-  std::span<std::byte> left(bytes_);
-  for (const Range& range : variable.ranges) {
-    BELAY_TRY(file.read(range.offset, left.first(range.length)));
-    left = left.subspan(range.length);
-  }
+  BELAY_ASSIGN(auto file, SourceBytes::open(image.path()));
+  BELAY_ASSIGN(pieces_, find_netcdf_variable(file, variable_));
+  array_ = pieces_.array;
+  image_.emplace(std::move(file));
   return {};
 }
 
+/// Pieces may be small and many, or one that is large.
+Result<void> VariableReader::read_pieces(const TakeBytes& take) const {
+  std::vector<std::byte> gathered;
+  for (std::uint64_t i = 0; i < pieces_.count; ++i)
+    for (std::uint64_t at = 0; at < pieces_.first.length;) {
+      const std::uint64_t bytes = std::min<std::uint64_t>(pieces_.first.length - at, kPieceBytes);
+      gathered.resize(gathered.size() + bytes);
+      BELAY_TRY(image_->read(pieces_.first.offset + i * pieces_.stride + at,
+                             std::span(gathered).last(bytes)));
+      at += bytes;
+      if (gathered.size() < kPieceBytes) continue;
+      BELAY_TRY(take(gathered));
+      gathered.clear();
+    }
+  return gathered.empty() ? Result<void>() : take(gathered);
+}
+
 Result<void> VariableReader::read(const TakeBytes& take) {
-  if (!bytes_.empty()) return take(bytes_);
+  if (image_) return read_pieces(take);
   if (!child_) {
     for (const PackedRegion* region : regions()) BELAY_TRY(source_->read(*region, take));
     return {};

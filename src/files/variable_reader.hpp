@@ -7,6 +7,8 @@
 #include "files/child.hpp"
 #include "files/contents.hpp"
 #include "files/fields.hpp"
+#include "files/file_bytes.hpp"
+#include "files/formats.hpp"
 #include "files/region_source.hpp"
 
 #include <optional>
@@ -38,6 +40,8 @@ class VariableReader {
   Result<void> open_regions();
   Result<void> open_hdf5();
   Result<void> open_netcdf();
+  Result<void> read_pieces(const TakeBytes& take) const;
+  bool is_in_skeleton() const;
   Result<void> fill_image(int descriptor) const;
   Result<std::vector<std::byte>> hear();
 
@@ -46,8 +50,9 @@ class VariableReader {
   std::string variable_;
   ArrayType array_;
   std::vector<Field> fields_;
-  std::optional<Child> child_;    ///< reads it with the HDF5 library
-  std::vector<std::byte> bytes_;  ///< of one that has no region; else the regions are the array
+  std::optional<Child> child_;        ///< reads it with the HDF5 library
+  std::optional<SourceBytes> image_;  ///< has it in pieces; else the regions are the array
+  PiecedArray pieces_;
 };
 
 }  // namespace belay::files

@@ -221,6 +221,14 @@ class ExtractVariables(SetCase):
                 self.assertEqual((found.dtype, found.shape), (original[name].dtype, original[name].shape), name)
                 self.assertTrue((found == original[name][()]).all(), name)
 
+    def test_are_not_taken_for_parts_of_others(self):
+        with self.write() as file:
+            file["x"] = numpy.arange(3.0)
+            file["x[0]"] = numpy.arange(100.0) + 7
+        self.pack()
+        self.assertEqual(self.extract("f.h5:x").tolist(), [0, 1, 2])
+        self.assertEqual(self.extract("f.h5:x[0]").tolist(), (numpy.arange(100.0) + 7).tolist())
+
     def test_are_not_taken_from_other_files(self):
         secret = self.top / "secret"
         secret.write_bytes(b"secret!!" * 100)

@@ -6,6 +6,7 @@
 #include "fuzz/fuzz_target.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace belay::fuzz {
 namespace {
@@ -22,6 +23,21 @@ void check_file(const files::PackedFile& file) {
   require(sum == file.bytes, "ranges are all of the file");
 }
 
+void check_skeleton(const files::PackedFile& file, std::set<std::string>& names) {
+  std::set<std::string> variables;
+  for (const files::PackedRegion& region : file.regions) {
+    require(names.insert(region.region).second, "names are unique");
+    variables.insert(region.variable);
+  }
+  require(file.in_skeleton.size() <= files::kMostVariables, "variables are not too many");
+  for (const files::SkeletonEntry& entry : file.in_skeleton) {
+    require(names.insert(entry.name).second, "names are unique");
+    require(!entry.variable.empty() && variables.insert(entry.variable).second,
+            "a variable is in one place");
+    require(entry.array.makes_sense() && entry.bytes <= file.bytes, "variables make sense");
+  }
+}
+
 void check(View bytes) {
   const auto contents = files::decode_contents(bytes);
   if (!contents) {
@@ -30,7 +46,11 @@ void check(View bytes) {
         "a refusal is corruption or unsupported");
     return;
   }
-  for (const files::PackedFile& file : contents->files) check_file(file);
+  std::set<std::string> names;
+  for (const files::PackedFile& file : contents->files) {
+    check_file(file);
+    check_skeleton(file, names);
+  }
   const auto again = files::decode_contents(files::encode_contents(*contents));
   require(again && again->files.size() == contents->files.size(), "what was read can be written");
 }

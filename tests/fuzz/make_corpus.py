@@ -286,14 +286,20 @@ def codecs():
         put("codec", f"encode-{codec}", REPAIRED + bytes([codec]) + description + field)
 
 
-def packed_file(path, size, regions, mode=0o644, kind=1):
-    """`regions` are (region, variable, series of offset, length, stride, count, and from format 2 on the array)."""
+def packed_file(path, size, regions, mode=0o644, kind=1, in_skeleton=None):
+    """`regions` are (region, variable, series of offset, length, stride, count, and from format 2 on the array);
+    `in_skeleton`, from format 3 on, (name, variable, bytes, array)."""
     file = struct.pack("<H", len(path)) + path + struct.pack("<QIqqB", size, mode, 1, 2, kind) + FINGERPRINT
     file += struct.pack("<I", len(regions))
     for name, variable, series, *array in regions:
         file += struct.pack("<B", len(name)) + name + struct.pack("<H", len(variable)) + variable
         file += struct.pack("<I", len(series)) + b"".join(struct.pack("<QQQI", *one) for one in series)
         file += b"".join(array)
+    if in_skeleton is not None:
+        file += struct.pack("<I", len(in_skeleton))
+    for name, variable, taken, array in in_skeleton or []:
+        file += struct.pack("<B", len(name)) + name + struct.pack("<H", len(variable)) + variable
+        file += struct.pack("<Q", taken) + array
     return file
 
 
@@ -318,7 +324,7 @@ def tables():
     put("contents", "empty-file", contents([packed_file(b"e", 0, [(b"e:", b"", [])])]))
     put("contents", "cut-short", small[:-3])
     put("contents", "too-long", small + b"x")
-    put("contents", "newer-version", changed(small, 8, "I", 3))
+    put("contents", "newer-version", changed(small, 8, "I", 4))
     chunked = lambda *what: contents([packed_file(b"a", 10, [(b"a:", b"", [(0, 4, 0, 1)], b"\0"),
                                                              (b"a:x", b"x", [(4, 6, 0, 1)], array(*what))])], version=2)
     put("contents", "array", chunked(10, 8, b"big-endian", (7, 9)))
@@ -327,6 +333,23 @@ def tables():
     put("contents", "array-kind-200", chunked(200, 8, b"", (7,)))
     put("contents", "array-dimensions-255", chunked(10, 8, b"", (1,) * 255))
     put("contents", "array-flag-2", chunked(10, 8, b"", (7,), 2))
+    few = array(10, 8, b"", (2,))[1:]
+    beside = lambda *more: contents([packed_file(b"a", 100, [(b"a:", b"", [(0, 40, 0, 1)], b"\0"),
+                                                             (b"a:x", b"x", [(40, 60, 0, 1)], b"\0")],
+                                                 in_skeleton=more)], version=3)
+    good = beside((b"a:few", b"few", 16, few), (b"a:none", b"none", 0, array(1, 1, b"", (0, 7))[1:]))
+    put("contents", "skeleton", good)
+    put("contents", "skeleton-of-none", beside())
+    put("contents", "skeleton-cut-short", good[:-3])
+    put("contents", "skeleton-variables-2-32", changed(beside(), len(beside()) - 4, "I", 0xFFFFFFFF))
+    put("contents", "skeleton-name-of-a-region", beside((b"a:x", b"few", 16, few)))
+    put("contents", "skeleton-variable-of-a-region", beside((b"a:few", b"x", 16, few)))
+    put("contents", "skeleton-variable-twice", beside((b"a:few", b"few", 16, few), (b"a:b", b"few", 16, few)))
+    put("contents", "skeleton-without-name", beside((b"", b"few", 16, few)))
+    put("contents", "skeleton-without-variable", beside((b"a:few", b"", 16, few)))
+    put("contents", "skeleton-larger-than-its-file", beside((b"a:few", b"few", 101, few)))
+    put("contents", "skeleton-array-wraps", beside((b"a:few", b"few", 16, array(10, 8, b"", (half, half))[1:])))
+    put("contents", "skeleton-type-with-escape", beside((b"a:few", b"few", 16, array(10, 8, b"\x1b[", (2,))[1:])))
     for name, path in (("absolute", b"/etc/passwd"), ("parent", b"a/../../b"), ("dot", b"./a"), ("zero", b"a\0b"),
                        ("no-name", b""), ("ends-in-slash", b"a/")):
         put("contents", "path-" + name, contents([packed_file(path, 0, [])]))

@@ -23,6 +23,7 @@ using inspect::StoreView;
 using inspect::VersionView;
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostKeptBytes = 1024;
 
 std::string group_of(Rank rank) { return fmt::format("rank-{}", rank); }
 
@@ -93,24 +94,44 @@ Hdf5Entry entry_of(const std::string& name, const files::ArrayType& array,
   return {group_of(0), name, array.type, array.shape, array.bytes().value_or(0), fields};
 }
 
-/// As an array, or where that cannot be had, its bytes as they lay in its file.
-Result<PackedItem> item_of(const Shell& shell, PackedArrays& arrays,
-                           const files::PackedVariable& variable) {
+/// Opening a variable again costs far more than to keep the bytes of one that is small.
+Result<PackedItem> item_of(PackedArrays& arrays, const files::PackedVariable& variable,
+                           files::VariableReader& reader) {
+  PackedItem item{entry_of(variable.name, reader.array(), reader.fields()),
+                  [&arrays, &variable](const files::TakeBytes& take) -> Result<void> {
+                    BELAY_ASSIGN(auto again, arrays.reader(variable));
+                    return again.read(take);
+                  }};
+  if (!variable.regions.empty() || item.entry.bytes > kMostKeptBytes) return item;
+  std::vector<std::byte> kept;
+  BELAY_TRY(reader.read([&](std::span<const std::byte> bytes) -> Result<void> {
+    kept.insert(kept.end(), bytes.begin(), bytes.end());
+    return {};
+  }));
+  item.read = [kept = std::move(kept)](const files::TakeBytes& take) { return take(kept); };
+  return item;
+}
+
+/// As an array, or where that cannot be had, its bytes as they lay in its file; nothing of one that
+/// has none of its own there.
+Result<std::optional<PackedItem>> item_of(const Shell& shell, PackedArrays& arrays,
+                                          const files::PackedVariable& variable) {
   auto reader = arrays.reader(variable);
-  if (reader)
-    return PackedItem{entry_of(variable.name, reader->array(), reader->fields()),
-                      [&arrays, &variable](const files::TakeBytes& take) -> Result<void> {
-                        BELAY_ASSIGN(auto again, arrays.reader(variable));
-                        return again.read(take);
-                      }};
+  if (reader) {
+    BELAY_ASSIGN(auto item, item_of(arrays, variable, *reader));
+    return std::optional(std::move(item));
+  }
   if (reader.error().code() != Code::unsupported) return Unexpected(reader.error());
-  shell.complain(fmt::format("{} is written as plain bytes: {}", in_quotes(variable.name),
+  const bool has_bytes = !variable.regions.empty();
+  shell.complain(fmt::format("{} is {}: {}", in_quotes(variable.name),
+                             has_bytes ? "written as plain bytes" : "left out",
                              printable(reader.error().message())));
+  if (!has_bytes) return std::optional<PackedItem>();
   const files::ArrayType stored{ElementType(), Shape(arrays.stored_bytes(variable))};
-  return PackedItem{entry_of(variable.name, stored),
-                    [&arrays, &variable](const files::TakeBytes& take) {
-                      return arrays.read_stored(variable, take);
-                    }};
+  return std::optional(PackedItem{entry_of(variable.name, stored),
+                                  [&arrays, &variable](const files::TakeBytes& take) {
+                                    return arrays.read_stored(variable, take);
+                                  }});
 }
 
 Result<std::vector<PackedItem>> items_of(const Shell& shell, PackedArrays& arrays,
@@ -119,7 +140,7 @@ Result<std::vector<PackedItem>> items_of(const Shell& shell, PackedArrays& array
   if (options.region.empty()) {
     for (const files::PackedVariable& variable : arrays.variables()) {
       BELAY_ASSIGN(auto item, item_of(shell, arrays, variable));
-      items.push_back(std::move(item));
+      if (item) items.push_back(*std::move(item));
     }
     return items;
   }

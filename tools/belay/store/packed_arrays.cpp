@@ -28,6 +28,13 @@ void add(ShownRegion& sum, const ShownRegion& part) {
     sum.encoding->codecs += ", " + part.encoding->codecs;
 }
 
+ShownRegion shown_in_skeleton(const files::PackedVariable& variable) {
+  ShownRegion shown{.change = {}, .encoding = {}, .in_skeleton = true};
+  shown.change.region = region_of(variable.name, variable.array);
+  shown.change.region.bytes = variable.bytes;
+  return shown;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PackedArrays>> PackedArrays::open(const inspect::StoreView& view,
@@ -99,6 +106,8 @@ std::vector<ShownRegion> join_variables(std::vector<ShownRegion> regions,
     region.change.region.shape = variable.array.shape;
     joined.push_back(std::move(region));
   }
+  for (const files::PackedVariable& variable : variables)
+    if (variable.regions.empty()) joined.push_back(shown_in_skeleton(variable));
   return joined;
 }
 

@@ -47,9 +47,11 @@ RegionRecord region_of(const std::string& name, const files::ArrayType& array);
 struct ShownRegion {
   inspect::RegionChange change;
   std::optional<inspect::RegionEncoding> encoding;
+  bool in_skeleton = false;  ///< it has no blocks of its own
 };
 
-/// Regions of one variable become one, with the type and shape that it has as a whole.
+/// Regions of one variable become one, with the type and shape that it has as a whole. Variables
+/// without regions come last.
 std::vector<ShownRegion> join_variables(std::vector<ShownRegion> regions,
                                         const std::vector<files::PackedVariable>& variables);
 

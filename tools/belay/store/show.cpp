@@ -43,7 +43,7 @@ Result<std::vector<ShownRegion>> regions_of(const StoreView& view, const Version
   BELAY_ASSIGN(auto encodings, inspect::region_encodings(view, version.key, part));
   std::vector<ShownRegion> regions;
   for (std::size_t i = 0; i < changes.size(); ++i)
-    regions.push_back({std::move(changes[i]), std::move(encodings[i])});
+    regions.push_back({.change = std::move(changes[i]), .encoding = std::move(encodings[i])});
   if (!files::is_packed(version)) return regions;
   const auto contents = files::read_contents(view, version);
   if (!contents) return regions;
@@ -111,9 +111,26 @@ double ratio_of(const inspect::RegionEncoding& encoding) {
 
 bool any_encoded(const std::vector<ShownPart>& parts) {
   return std::any_of(parts.begin(), parts.end(), [](const ShownPart& shown) {
-    return std::any_of(shown.regions.begin(), shown.regions.end(),
-                       [](const ShownRegion& region) { return region.encoding.has_value(); });
+    return std::any_of(shown.regions.begin(), shown.regions.end(), [](const ShownRegion& region) {
+      return region.encoding || region.in_skeleton;
+    });
   });
+}
+
+/// What is in a skeleton has no blocks that could change or be encoded by themselves.
+std::vector<Cell> cells_of(const ShownRegion& shown, Rank rank, bool encoded) {
+  const auto& [change, encoding, in_skeleton] = shown;
+  std::vector<Cell> cells{in_quotes(change.region.name),
+                          std::to_string(rank),
+                          type_text(change.region.type),
+                          shape_text(change.region.shape),
+                          format_bytes(change.region.bytes),
+                          in_skeleton ? "-" : or_unknown(change.changed_bytes),
+                          in_skeleton ? "-" : format_bytes(change.own_bytes)};
+  if (!encoded) return cells;
+  cells.push_back(encoding ? fmt::format("{:.2f}", ratio_of(*encoding)) : std::string());
+  cells.push_back(in_skeleton ? "in skeleton" : encoding ? encoding->codecs : std::string());
+  return cells;
 }
 
 void say_regions(const Shell& shell, const std::vector<ShownPart>& parts) {
@@ -123,17 +140,8 @@ void say_regions(const Shell& shell, const std::vector<ShownPart>& parts) {
   if (encoded) head.insert(head.end(), {">RATIO", "CODEC"});
   Table table(head);
   for (const ShownPart& shown : parts)
-    for (const auto& [change, encoding] : shown.regions) {
-      std::vector<Cell> cells{in_quotes(change.region.name),     std::to_string(shown.part->rank),
-                              type_text(change.region.type),     shape_text(change.region.shape),
-                              format_bytes(change.region.bytes), or_unknown(change.changed_bytes),
-                              format_bytes(change.own_bytes)};
-      if (encoded) {
-        cells.push_back(encoding ? fmt::format("{:.2f}", ratio_of(*encoding)) : std::string());
-        cells.push_back(encoding ? encoding->codecs : std::string());
-      }
-      table.add(std::move(cells));
-    }
+    for (const ShownRegion& region : shown.regions)
+      table.add(cells_of(region, shown.part->rank, encoded));
   if (table.empty()) return;
   shell.say(paint("Regions", Colour::bold, shell.colours()));
   for (const std::string& line : table.lines(shell.colours(), 2)) shell.say(line);
@@ -201,8 +209,9 @@ nlohmann::json part_json(const StoreView& view, const ShownPart& shown) {
                                   {"copies", segment.copies}});
   }
   json["regions"] = nlohmann::json::array();
-  for (const auto& [change, encoding] : shown.regions) {
+  for (const auto& [change, encoding, in_skeleton] : shown.regions) {
     json["regions"].push_back(region_json(change));
+    if (in_skeleton) json["regions"].back()["in_skeleton"] = true;
     if (encoding)
       json["regions"].back()["encoding"] = {{"codecs", encoding->codecs},
                                             {"raw_bytes", encoding->raw_bytes},
