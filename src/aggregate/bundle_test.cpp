@@ -322,10 +322,11 @@ TEST_F(BundleTest, ChaptersThatChangeOrEndTooSoonMakeNoBundle) {
   const std::vector<Source> sources = {source(0, {1, 2, 3, 4})};
   const Manifest all = manifest(0, {1, 2, 3, 4}, 4);
   const Parts parts(sources, 2);
-  const auto planned = [&](std::size_t number, bool changed) {
+  const auto planned = [&](std::size_t number, bool changed, bool renamed = false) {
     Chapter chapter = parts.chapters[number];
     Source& part = chapter.sources.front();
     if (changed) part.needed[0] = false;
+    if (renamed) part.blocks[0].fingerprint.low ^= 1;
     chapter.plan = plan_in_order(part, all, std::vector<std::uint32_t>(2, 0), 1 << 20);
     return chapter;
   };
@@ -334,6 +335,13 @@ TEST_F(BundleTest, ChaptersThatChangeOrEndTooSoonMakeNoBundle) {
       write(sources, 2, [&](std::size_t number) { return planned(number, ++asked > 2); });
   ASSERT_FALSE(changed);
   EXPECT_EQ(changed.error().code(), Code::corruption);
+  for (const std::size_t wrong : {1u, 6u}) {  // told to the rider, to the index
+    asked = 0;
+    const auto renamed = write(
+        sources, 2, [&](std::size_t number) { return planned(number, false, ++asked == wrong); });
+    ASSERT_FALSE(renamed) << wrong;
+    EXPECT_EQ(renamed.error().code(), Code::corruption);
+  }
   const auto cut = write(sources, 1, [&](std::size_t number) { return planned(number, false); });
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().code(), Code::corruption);

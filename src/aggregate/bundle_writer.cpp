@@ -31,10 +31,28 @@ constexpr std::uint64_t kBlockBytes = 48;
 /// However little memory there is.
 constexpr std::uint64_t kLeastChapterBlocks = 64;
 
+/// Tells chapters apart.
+std::uint64_t digest_of(const Chapter& chapter) {
+  std::uint64_t digest = chapter.first_source;
+  const auto add = [&](std::uint64_t value) {
+    digest = (digest ^ value) * 0x9E3779B97F4A7C15u;
+    digest ^= digest >> 32;
+  };
+  for (std::size_t i = 0; i < chapter.sources.size(); ++i)
+    for (std::size_t j = 0; j < chapter.sources[i].blocks.size(); ++j) {
+      const store::StoredBlock& block = chapter.sources[i].blocks[j];
+      add(block.fingerprint.low);
+      add(block.fingerprint.high);
+      add(block.length + (std::uint64_t{chapter.plan.entries[i][j]} << 32));
+    }
+  return digest;
+}
+
 /// The chapters of a draft, one at a time.
 class Reading {
  public:
-  explicit Reading(const Draft& draft) : draft_(draft) {}
+  Reading(const Draft& draft, const std::atomic<bool>& cancelled)
+      : draft_(draft), cancelled_(cancelled) {}
 
   const Chapter& chapter() const { return chapter_; }
   /// Entries of the chapters before it.
@@ -46,16 +64,25 @@ class Reading {
     if (is_open_ && number == number_) return {};
     if (number == draft_.chapters)
       return fail(Code::corruption, "there are fewer blocks than a rank has told of");
+    if (cancelled_.load(std::memory_order_relaxed))
+      return fail(Code::invalid_argument, "the session ended before");
     is_open_ = false;
     chapter_ = {};  // before the next is made: there is room for one
     BELAY_ASSIGN(chapter_, draft_.chapter(number));
     is_open_ = true;
     number_ = number;
+    const std::uint64_t digest = digest_of(chapter_);
     // The first time they come in order.
-    if (first_entries_.size() == number + 1)
+    if (digests_.size() == number) {
+      digests_.push_back(digest);
       first_entries_.push_back(first_entries_.back() + chapter_.plan.blocks.size());
-    if (first_entries_[number] + chapter_.plan.blocks.size() != first_entries_[number + 1])
+    }
+    // What is verified, when extents are made of it, is what the others were told, too.
+    if (digest != digests_[number])
       return fail(Code::corruption, "what a rank tells of its segments has changed meanwhile");
+    if (entries() >= format::kNotInBundle)
+      return fail(Code::unsupported, "more than {} blocks in a bundle; choose a larger `block`",
+                  format::kNotInBundle);
     return {};
   }
   /// After it was last asked for: what only the rider needs.
@@ -65,10 +92,12 @@ class Reading {
 
  private:
   const Draft& draft_;
+  const std::atomic<bool>& cancelled_;
   Chapter chapter_;
   std::size_t number_ = 0;
   bool is_open_ = false;
   std::vector<std::uint64_t> first_entries_ = {0};
+  std::vector<std::uint64_t> digests_;
 };
 
 /// Goes through the blocks of all chapters, in order: those of the sources, or those of the plans.
@@ -123,7 +152,7 @@ class BundleWriter {
   BundleWriter(const Tools& tools, Draft draft, std::optional<std::size_t>& damaged)
       : tools_(tools),
         draft_(std::move(draft)),
-        reading_(draft_),
+        reading_(draft_, tools.cancelled),
         damaged_(damaged),
         extents_(tools.chooser, tools.clock) {}
 

@@ -101,7 +101,9 @@ ShareReader Drain::reader_of(Rank rank) {
   OwnShare& own = *own_.at(rank);
   return {rank, own.head(), part_bytes(places_.memory_bytes),
           [this, &own](std::uint64_t begin, std::uint64_t most) {
-            return own.part(begin, most, reader_);
+            auto part = own.part(begin, most, reader_);
+            if (!part && own.failed()) note_damaged(*own.failed());
+            return part;
           }};
 }
 
@@ -226,6 +228,7 @@ std::vector<std::byte> Drain::look_up(std::span<const std::byte> question) {
     const auto begin = reader.field<std::uint64_t>();
     const auto most = reader.field<std::uint64_t>();
     const auto part = own->part(begin, most, answers_);
+    if (!part && own->failed()) note_damaged(*own->failed());
     if (!part) return failure(part.error());
     writer.bytes(*part);
     return bytes;

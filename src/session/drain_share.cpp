@@ -54,6 +54,16 @@ Result<ShareHead> ShareHead::decode(std::span<const std::byte> bytes) {
   }
   if (reader.failed())
     return fail(Code::corruption, "what a rank told of its segments is cut short");
+  // Sums of these are far from overflow.
+  constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 40;
+  bool sane = head.manifest_bytes <= kMostBlocks;
+  for (std::size_t i = 0; i < head.segments.size(); ++i) {
+    const SharedSegment& segment = head.segments[i];
+    sane = sane && segment.blocks <= kMostBlocks && segment.block_bytes >= kMinBlockBytes &&
+           segment.block_bytes <= kMaxBlockBytes &&
+           (i == 0 || head.segments[i - 1].id < segment.id);
+  }
+  if (!sane) return fail(Code::corruption, "what a rank told of its segments makes no sense");
   return head;
 }
 
@@ -94,7 +104,11 @@ Result<std::vector<std::byte>> OwnShare::part(std::uint64_t begin, std::uint64_t
   for (Segment& segment : segments_) {
     const std::uint64_t first = std::min(skip, segment.head.blocks);
     const std::uint64_t count = std::min(left, segment.head.blocks - first);
-    if (count > 0) BELAY_TRY(add_blocks(segment, first, count, reader, part));
+    if (count > 0) {
+      failed_ = segment.head.id;
+      BELAY_TRY(add_blocks(segment, first, count, reader, part));
+      failed_.reset();
+    }
     skip -= first;
     left -= count;
   }

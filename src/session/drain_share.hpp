@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -104,6 +105,8 @@ class OwnShare {
   /// About `most` bytes of its parts, from `begin` on: some of the manifest, or whole blocks.
   Result<std::vector<std::byte>> part(std::uint64_t begin, std::uint64_t most,
                                       store::PageReader& reader);
+  /// Of which part() could not tell, the last time that it failed.
+  const std::optional<SegmentId>& failed() const { return failed_; }
   /// Bytes of a segment, as its blocks say where they are.
   Result<void> read(const SegmentId& id, std::uint64_t begin, std::span<std::byte> into,
                     store::PageReader& reader);
@@ -115,6 +118,7 @@ class OwnShare {
   ShareHead head_;
   ReadManifest manifest_;
   std::vector<Segment> segments_;
+  std::optional<SegmentId> failed_;
 };
 
 /// Where a rank's files are, and what is on the global tier.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/bytes.hpp"
 #include "base/try.hpp"
-#include "format/manifest.hpp"
+#include "format/manifest_stream.hpp"
 #include "session/drain_share.hpp"
 
 #include <algorithm>
@@ -11,26 +11,71 @@
 namespace belay::session {
 namespace {
 
-/// Keeps a range of all that is appended: what is encoded again and again need never be in memory
-/// as a whole.
+/// Keeps a range of all that is appended.
 class RangeSink final : public ByteSink {
  public:
   RangeSink(std::uint64_t begin, std::span<std::byte> into) : begin_(begin), into_(into) {}
 
   Result<void> append(std::span<const std::byte> bytes) override {
-    const std::uint64_t first = std::max(offset_, begin_);
-    const std::uint64_t end = std::min(offset_ + bytes.size(), begin_ + into_.size());
-    if (first < end)
-      std::memcpy(into_.data() + (first - begin_), bytes.data() + (first - offset_), end - first);
+    copy_overlap(offset_, bytes, begin_, into_);
     offset_ += bytes.size();
     return {};
   }
   std::uint64_t offset() const override { return offset_; }
 
+  /// `bytes` lie at `at`: those of them that are wanted.
+  static void copy_overlap(std::uint64_t at, std::span<const std::byte> bytes, std::uint64_t begin,
+                           std::span<std::byte> into) {
+    const std::uint64_t first = std::max(at, begin);
+    const std::uint64_t end = std::min(at + bytes.size(), begin + into.size());
+    if (first < end)
+      std::memcpy(into.data() + (first - begin), bytes.data() + (first - at), end - first);
+  }
+
  private:
   const std::uint64_t begin_;
   const std::span<std::byte> into_;
   std::uint64_t offset_ = 0;
+};
+
+/// A manifest as it would lie in a file: of its tables there is no second copy.
+class HeldManifest {
+ public:
+  static Result<HeldManifest> of(const Manifest& manifest) {
+    HeldManifest held(manifest);
+    RangeSink size(0, {});
+    BELAY_TRY(format::encode_manifest(manifest, size));
+    held.bytes_ = size.offset();
+    const std::uint64_t blocks = manifest.fingerprints.size();
+    held.front_.resize(held.bytes_ - blocks * (sizeof(Fingerprint) + 1));
+    RangeSink front(0, held.front_);
+    BELAY_TRY(format::encode_manifest(manifest, front));
+    BELAY_ASSIGN(held.places_, format::decode_manifest_head(held.front_, held.bytes_));
+    held.back_.resize(held.bytes_ - held.places_.holder_offset(blocks));
+    RangeSink back(held.bytes_ - held.back_.size(), held.back_);
+    BELAY_TRY(format::encode_manifest(manifest, back));
+    return held;
+  }
+
+  std::uint64_t bytes() const { return bytes_; }
+  void read(std::uint64_t begin, std::span<std::byte> into) const {
+    const auto copy = [&](std::uint64_t at, std::span<const std::byte> bytes) {
+      RangeSink::copy_overlap(at, bytes, begin, into);
+    };
+    copy(0, std::span(front_).first(places_.fingerprints_offset));
+    copy(places_.fingerprints_offset, std::as_bytes(std::span(manifest_.fingerprints)));
+    copy(places_.holder_offset(0), std::as_bytes(std::span(manifest_.holders)));
+    copy(bytes_ - back_.size(), back_);
+  }
+
+ private:
+  explicit HeldManifest(const Manifest& manifest) : manifest_(manifest) {}
+
+  const Manifest& manifest_;
+  std::uint64_t bytes_ = 0;
+  format::ManifestHead places_;
+  std::vector<std::byte> front_;  ///< what comes before the tables, and a little more
+  std::vector<std::byte> back_;   ///< what comes behind them
 };
 
 /// Blocks that lie in memory as if they were one after the other in a file.
@@ -85,12 +130,12 @@ class HeldBlocks {
 }  // namespace
 
 Result<OwnShare> hold_share(const Manifest& manifest, std::vector<UnsafeBlock> blocks) {
-  RangeSink none(0, {});
-  BELAY_TRY(format::encode_manifest(manifest, none));
-  const auto read_manifest = [&manifest](std::uint64_t begin, std::span<std::byte> into,
-                                         store::PageReader&) {
-    RangeSink sink(begin, into);
-    return format::encode_manifest(manifest, sink);
+  BELAY_ASSIGN(auto encoded, HeldManifest::of(manifest));
+  const auto shared = std::make_shared<const HeldManifest>(std::move(encoded));
+  const auto read_manifest = [shared](std::uint64_t begin, std::span<std::byte> into,
+                                      store::PageReader&) -> Result<void> {
+    shared->read(begin, into);
+    return {};
   };
   std::vector<OwnShare::Segment> segments;
   if (const std::size_t count = blocks.size(); count > 0) {
@@ -110,7 +155,7 @@ Result<OwnShare> hold_share(const Manifest& manifest, std::vector<UnsafeBlock> b
     };
     segments.push_back(std::move(segment));
   }
-  return OwnShare(none.offset(), read_manifest, std::move(segments));
+  return OwnShare(shared->bytes(), read_manifest, std::move(segments));
 }
 
 }  // namespace belay::session

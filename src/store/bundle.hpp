@@ -48,8 +48,8 @@ class Bundle {
                                     std::span<std::byte> bytes);
   Result<format::SegmentIndex> read_index();
   Result<std::vector<format::BundledBlock>> blocks_of(std::size_t segment);
-  /// The same one after the other, for who must not hold them, nor what the index says. After an
-  /// error what was taken is worthless.
+  /// The same one after the other, for who must not hold them, nor what the index says: whether
+  /// lengths are those of the index, nobody looks. After an error what was taken is worthless.
   Result<void> each_block_of(std::size_t segment,
                              const std::function<void(const format::BundledBlock&)>& take);
   /// Where an entry of the index is; corruption if there is no such entry, or no index.

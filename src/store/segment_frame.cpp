@@ -10,7 +10,8 @@
 namespace belay::store {
 namespace {
 
-constexpr std::uint64_t kEntriesAtOnce = 1024;
+/// Every piece is a request to a file system that may be far away.
+constexpr std::uint64_t kEntriesAtOnce = 8192;
 
 }  // namespace
 

@@ -31,7 +31,7 @@ class SegmentTable {
   const format::SegmentHeader& header() const { return frame_.header; }
   std::uint64_t entries() const { return frame_.footer.entries; }
   /// Where the blocks are: bytes that are decoded if they have to be.
-  os::File& file() { return *file_; }
+  os::File& file() const { return *file_; }
 
   /// An entry with its place in file(); or, of a copy, one that is not in it.
   using Take = std::function<void(const StoredBlock& block, bool present)>;
@@ -40,7 +40,7 @@ class SegmentTable {
                     const Take& take) const;
 
  private:
-  static constexpr std::uint64_t kStep = 1024;
+  static constexpr std::uint64_t kStep = 4096;
 
   Result<void> load();
   /// Where an extent begins in file().

@@ -96,7 +96,7 @@ class TablesTest : public testing::Test {
 };
 
 TEST_F(TablesTest, PartsOfAnIndexAreThoseOfTheWhole) {
-  for (const std::size_t entries : {1u, 3u, 1023u, 1024u, 1025u, 5000u}) {
+  for (const std::size_t entries : {1u, 3u, 4095u, 4096u, 4097u, 9000u}) {
     put(format::segment_name(kTableId), format::make_segment(header(), blocks(entries, false)));
     expect_the_same(FileKind::segment, entries);
     put(format::copy_name(kTableId), format::make_segment(header(), blocks(entries, true)));
