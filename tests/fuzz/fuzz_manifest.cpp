@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/manifest.hpp"
+#include "format/manifest_stream.hpp"
 #include "format/vector_sink.hpp"
 #include "fuzz/fuzz_target.hpp"
 
@@ -22,8 +22,34 @@ Bytes repaired_manifest(View rest) {
   return file;
 }
 
+/// As who does not hold all of it reads it.
+Result<format::ManifestHead> read_in_parts(const Bytes& file) {
+  const auto header = View(file).first(std::min(file.size(), format::kManifestHeaderBytes));
+  const auto front = format::manifest_front_bytes(header, file.size());
+  if (!front) return Unexpected(front.error());
+  require(*front <= file.size(), "the front is in the file");
+  auto head = format::decode_manifest_head(View(file).first(*front), file.size());
+  if (!head) return head;
+  format::ManifestCheck whole;
+  for (std::size_t at = 0; at < file.size(); at += 1000)
+    whole.take(View(file).subspan(at, std::min<std::size_t>(1000, file.size() - at)));
+  if (auto checked = whole.finish(); !checked) return Unexpected(checked.error());
+  const std::uint64_t end = head->holder_offset(head->blocks);
+  require(end <= file.size(), "the tables are in the file");
+  const auto holders = View(file).subspan(end - head->blocks, head->blocks);
+  if (auto checked = format::check_holders(Code::corruption, head->head, holders); !checked)
+    return Unexpected(checked.error());
+  return head;
+}
+
 void check(const Bytes& file) {
   const auto manifest = format::decode_manifest(file);
+  const auto in_parts = read_in_parts(file);
+  require(in_parts.has_value() || !manifest.has_value(), "parts are refused only if all of it is");
+  if (manifest)
+    require(in_parts->blocks == manifest->fingerprints.size() &&
+                in_parts->head.regions.size() == manifest->regions.size(),
+            "parts say what all of it does");
   if (!manifest) {
     require(
         manifest.error().code() == Code::corruption || manifest.error().code() == Code::unsupported,

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "format/index_stream.hpp"
 #include "format/segment.hpp"
 #include "format/vector_sink.hpp"
 #include "fuzz/fuzz_target.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace belay::fuzz {
 namespace {
@@ -59,6 +62,28 @@ void check_index(const Bytes& file, const format::SegmentHeader& header,
   require(sink.bytes() == file, "there is one encoding");
 }
 
+/// As who does not hold all of it reads it: the entries, or nothing.
+std::optional<std::vector<format::IndexEntry>> read_in_parts(const Bytes& file,
+                                                             const format::SegmentHeader& header,
+                                                             const format::SegmentFooter& footer) {
+  const auto bytes = [&](std::uint64_t begin, std::uint64_t end) {
+    require(begin <= end && end <= file.size(), "the index lies in the file");
+    return View(file).subspan(begin, end - begin);
+  };
+  format::IndexCheck whole(footer, header);
+  std::vector<format::IndexEntry> entries;
+  const std::uint64_t end = format::index_entry_offset(footer, footer.entries);
+  std::uint64_t at = format::index_entry_offset(footer, 0);
+  if (!whole.take_extents(bytes(footer.index_offset, at))) return {};
+  for (std::uint64_t next = at; at < end; at = next) {
+    next = std::min(at + 7 * format::kIndexEntryBytes, end);
+    if (!whole.take_entries(bytes(at, next), [&](const auto& entry) { entries.push_back(entry); }))
+      return {};
+  }
+  if (!whole.finish(bytes(end, file.size() - format::kSegmentFooterBytes))) return {};
+  return entries;
+}
+
 void check(const Bytes& file) {
   const View view(file);
   const auto header =
@@ -73,7 +98,10 @@ void check(const Bytes& file) {
   require(footer->index_offset <= index_end, "the index lies in the file");
   const auto index = format::decode_segment_index(
       view.subspan(footer->index_offset, index_end - footer->index_offset), *footer, *header);
+  const auto in_parts = read_in_parts(file, *header, *footer);
+  require(in_parts.has_value() == index.has_value(), "parts are refused if all of it is");
   if (!index) return require_refusal(index.error());
+  require(*in_parts == index->entries, "parts say what all of it does");
   check_index(file, *header, *footer, *index);
 }
 
