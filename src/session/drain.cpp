@@ -329,6 +329,9 @@ Result<void> Drain::write(std::vector<ShareReader>& group) {
   (void)places_.global.remove(temporary);  // left by a drain that did not end
   format::SegmentHeader header{version_.origin, version_.hash, version_.block_bytes};
   header.origin.rank = id.rank;
+  // A segment of an earlier run that others count on may have larger blocks.
+  for (const format::BundledSegment& segment : draft.draft.segments)
+    header.block_bytes = std::max(header.block_bytes, segment.block_bytes);
   vote::KeptBundle made{id, {}, true};
   for (const BundleDraft::Source& source : sources_) made.segments.push_back(source.id);
   report_.bundles.reserve(report_.bundles.size() + 1);
