@@ -15,7 +15,7 @@ namespace belay::session {
 namespace {
 
 /// Of a segment, compared at a time with what the tier has of it.
-constexpr std::uint64_t kComparedBlocks = 4096;
+constexpr std::uint64_t kComparedBlocks = 1024;
 /// Bundles that stay open while it is found out what the tier lacks.
 constexpr std::size_t kMostOpened = 64;
 

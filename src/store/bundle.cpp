@@ -152,7 +152,7 @@ Result<std::uint64_t> Bundle::check_index() {
 Result<void> Bundle::each_block_of(std::size_t segment,
                                    const std::function<void(const format::BundledBlock&)>& take) {
   BELAY_ASSIGN(const std::uint64_t entries, within(where_, check_index()));
-  constexpr std::uint64_t kAtOnce = 8192 * format::kBundledBlockBytes;
+  constexpr std::uint64_t kAtOnce = 1024 * format::kBundledBlockBytes;
   const std::uint64_t begin = rider_.blocks_offset(segment);
   const std::uint64_t end = begin + rider_.segments[segment].blocks * format::kBundledBlockBytes;
   format::BundledBlocksCheck check(rider_.segments[segment], entries);

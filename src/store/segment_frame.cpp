@@ -10,8 +10,7 @@
 namespace belay::store {
 namespace {
 
-/// Every piece is a request to a file system that may be far away.
-constexpr std::uint64_t kEntriesAtOnce = 8192;
+constexpr std::uint64_t kEntriesAtOnce = 1024;
 
 }  // namespace
 

@@ -40,7 +40,7 @@ class SegmentTable {
                     const Take& take) const;
 
  private:
-  static constexpr std::uint64_t kStep = 4096;
+  static constexpr std::uint64_t kStep = 1024;
 
   Result<void> load();
   /// Where an extent begins in file().
