@@ -26,7 +26,7 @@ constexpr std::uint64_t kGoodExtentBytes = std::uint64_t{512} << 10;
 // Of a block of a source while it is planned: what a source says about it, its place among all
 // contents, its entry, and its place in the bundle; and of extents. Of these the entry and the
 // place among contents go before extents come.
-constexpr std::uint64_t kPlannedBlockBytes = 72;
+constexpr std::uint64_t kPlannedBlockBytes = 60;
 constexpr std::uint64_t kBlockBytes = 48;
 /// However little memory there is.
 constexpr std::uint64_t kLeastChapterBlocks = 64;
