@@ -64,7 +64,7 @@ std::vector<CodecUse> codec_uses(const char* tier, const codec::Chooser& chooser
 Drain::Drain(DrainPlaces places, DrainedVersion version, DrainWork work)
     : places_(places), version_(std::move(version)), work_(std::move(work)) {
   // What heaps keep of buffers that were freed.
-  places_.memory_bytes -= places_.memory_bytes / 8;
+  if (places_.memory_bytes >= (2 << 20)) places_.memory_bytes -= places_.memory_bytes / 8;
   if (places_.group != nullptr)
     own_.emplace(version_.origin.rank, fail(Code::io, "its files were not looked at"));
 }
